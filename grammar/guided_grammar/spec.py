@@ -1,0 +1,63 @@
+"""What a client asks for: one constraint, as a value that travels as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from guided_grammar.errors import InvalidConstraint
+
+
+class Kind(str, Enum):
+    """The kinds of constraint. `value` of each is documented at `GrammarSpec`."""
+
+    FREE = "free"
+    JSON_OBJECT = "json_object"
+    JSON_SCHEMA = "json_schema"
+    REGEX = "regex"
+    GBNF = "gbnf"
+    CHOICE = "choice"
+    TOOLS = "tools"
+
+
+@dataclass(frozen=True)
+class GrammarSpec:
+    """One constraint.
+
+    kind         value
+    free         None
+    json_object  None: any JSON object, at any depth
+    json_schema  {"schema": <schema, dict or bool>, "order": "declared" | "sorted"}
+    regex        str: anchored at both ends, over UTF-8 bytes
+    gbnf         str: a GBNF grammar with a rule `root`
+    choice       list[str]: the output is exactly one of them
+    tools        {"format": str, "tools": [{"name", "parameters", "strict"}],
+                  "choice": "auto" | "required" | {"name": str}, "parallel": bool}
+    """
+
+    kind: Kind
+    value: Any = None
+
+    def to_json(self) -> str:
+        """Compact JSON, key order of `value` kept (declaration order is meaning)."""
+        return json.dumps({"kind": self.kind.value, "value": self.value}, ensure_ascii=False, separators=(",", ":"))
+
+    @property
+    def key(self) -> str:
+        """Cache key: equal for equal constraints, independent of spelling of the JSON text."""
+        return hashlib.sha256(self.to_json().encode("utf-8", "surrogatepass")).hexdigest()
+
+    @staticmethod
+    def from_json(text: str) -> GrammarSpec:
+        """Raises InvalidConstraint when `text` is not the JSON of a spec."""
+        try:
+            data = json.loads(text)
+            return GrammarSpec(Kind(data["kind"]), data.get("value"))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise InvalidConstraint(f"not a constraint: {error}", keyword="constraint") from None
+
+
+FREE = GrammarSpec(Kind.FREE)
