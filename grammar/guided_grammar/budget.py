@@ -1,0 +1,25 @@
+"""Counted compile work: what bounds a compile independently of the machine's clock."""
+
+from __future__ import annotations
+
+from guided_grammar.errors import LimitExceeded
+from guided_grammar.limits import DEFAULT_LIMITS, Limits
+
+
+class Budget:
+    """Steps spent over one whole compile. Raises LimitExceeded once a limit is passed."""
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.limits = limits
+        self.steps = 0
+
+    def spend(self, n: int = 1, keyword: str = "", path: str = "") -> None:
+        """Count `n` steps (an automaton edge, a schema node, an emitted rule)."""
+        self.steps += n
+        if self.steps > self.limits.steps:
+            raise LimitExceeded("compile steps", self.limits.steps, None, keyword=keyword, path=path)
+
+    def memory(self, size: int, keyword: str = "", path: str = "") -> None:
+        """Check the working memory of one automaton, in bytes, while it is being built."""
+        if size > self.limits.automaton_bytes:
+            raise LimitExceeded("automaton bytes", self.limits.automaton_bytes, None, keyword=keyword, path=path)

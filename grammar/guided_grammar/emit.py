@@ -1,0 +1,180 @@
+"""Grammar expressions -> EBNF text of xgrammar 0.2.9.
+
+The rule `root` is never referred to (a self-recursive root gets masks that are too tight). Options and rules that can
+produce nothing are dropped. Bounded repetition of anything but a character class becomes a chain of rules: repeating a
+rule or a group costs milliseconds to seconds per token.
+"""
+
+from __future__ import annotations
+
+from guided_grammar.errors import LimitExceeded, UnsatisfiableConstraint
+from guided_grammar.ir import NOTHING, Alt, Chars, Expr, Ref, Repeat, Rules, Seq, Text, alt, refs, repeat, seq
+from guided_grammar.limits import DEFAULT_LIMITS, Limits
+
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
+
+
+def to_ebnf(rules: Rules, root: Expr, limits: Limits = DEFAULT_LIMITS) -> str:
+    """EBNF whose language is that of `root`. Raises UnsatisfiableConstraint if empty, LimitExceeded if too long."""
+    return _Emitter(rules, limits).run(root)
+
+
+def productive(rules: Rules, root: Expr) -> set[str]:
+    """Names reachable from `root` whose rules derive at least one text."""
+    bodies = _reachable(rules, root)
+    users: dict[str, list[str]] = {name: [] for name in bodies}
+    for name, body in bodies.items():
+        for used in set(refs(body)):
+            users[used].append(name)
+    done: set[str] = set()
+    queue = list(bodies)
+    while queue:
+        name = queue.pop()
+        if name not in done and _derives(bodies[name], done):
+            done.add(name)
+            queue.extend(users[name])
+    return done
+
+
+def _reachable(rules: Rules, root: Expr) -> dict[str, Expr]:
+    bodies: dict[str, Expr] = {}
+    stack = list(refs(root))
+    while stack:
+        name = stack.pop()
+        if name not in bodies:
+            bodies[name] = rules.get(Ref(name))
+            stack.extend(refs(bodies[name]))
+    return bodies
+
+
+def _derives(expr: Expr, done: set[str]) -> bool:
+    match expr:
+        case Ref(name):
+            return name in done
+        case Seq(items):
+            return all(_derives(item, done) for item in items)
+        case Alt(options):
+            return any(_derives(option, done) for option in options)
+        case Repeat(item, low, _):
+            return low == 0 or _derives(item, done)
+    return True
+
+
+def _prune(expr: Expr, done: set[str]) -> Expr:
+    match expr:
+        case Ref(name):
+            return expr if name in done else NOTHING
+        case Seq(items):
+            return seq(*(_prune(item, done) for item in items))
+        case Alt(options):
+            return alt(*(_prune(option, done) for option in options))
+        case Repeat(item, low, high):
+            return repeat(_prune(item, done), low, high)
+    return expr
+
+
+class _Emitter:
+    def __init__(self, rules: Rules, limits: Limits) -> None:
+        self._rules, self._limits = rules, limits
+        self._done: set[str] = set()
+        self._seen: set[str] = set()
+        self._queue: list[tuple[str, Expr]] = []
+        self._lines: list[str] = []
+        self._size = 0
+        self._num_chained = 0
+
+    def run(self, root: Expr) -> str:
+        self._done = productive(self._rules, root)
+        if _prune(root, self._done) == NOTHING:
+            raise UnsatisfiableConstraint("no output can match")
+        self._queue.append(("root", root))
+        while self._queue:
+            name, body = self._queue.pop()
+            self._line(name, self._write(_prune(body, self._done), 0))
+        return "".join(self._lines)
+
+    def _write(self, expr: Expr, level: int) -> str:
+        """`level`: 0 a whole body, 1 inside a sequence, 2 under a repetition sign."""
+        match expr:
+            case Text(value):
+                return _quote(value) if level < 2 or len(value) < 2 else f"({_quote(value)})"
+            case Chars(ranges):
+                return "[" + "".join(_range(low, high) for low, high in ranges) + "]"
+            case Ref(name):
+                return self._visit(name)
+            case Seq(items):
+                body = " ".join(self._write(item, 1) for item in items)
+                return f"({body})" if level == 2 else body
+            case Alt(options):
+                body = " | ".join(self._write(option, 1) for option in options)
+                return f"({body})" if level else body
+            case Repeat(item, low, high):
+                return self._repeat(item, low, high)
+
+    def _visit(self, name: str) -> str:
+        if name not in self._seen:
+            self._seen.add(name)
+            self._queue.append((name, self._rules.get(Ref(name))))
+        return name
+
+    def _repeat(self, item: Expr, low: int, high: int | None) -> str:
+        if isinstance(item, Text) and len(item.text) == 1:
+            item = Chars(((ord(item.text), ord(item.text)),))
+        if isinstance(item, Chars):
+            return self._write(item, 2) + _bounds(low, high)
+        if high is None and low <= 1:
+            return self._write(item, 2) + "*+"[low]
+        return self._chain(item, low, high)
+
+    def _chain(self, item: Expr, low: int, high: int | None) -> str:
+        """One rule per item, each the item and the rest; returns the name of the first."""
+        names = [f"n-{self._num_chained + i}" for i in range(low if high is None else high)]
+        self._num_chained += len(names)
+        body = self._write(item, 2)
+        tail = f"{body}*" if high is None else ""
+        for i in reversed(range(len(names))):
+            line = f"{body} {names[i + 1]}" if i + 1 < len(names) else f"{body} {tail}".rstrip()
+            self._line(names[i], line if i < low else f'{line} | ""')
+        return names[0]
+
+    def _line(self, name: str, body: str) -> None:
+        line = f"{name} ::= {body}\n"
+        self._size += len(line.encode())
+        if self._size > self._limits.emitted_bytes:
+            raise LimitExceeded("emitted grammar bytes", self._limits.emitted_bytes, None)
+        self._lines.append(line)
+
+
+def _bounds(low: int, high: int | None) -> str:
+    if high is None:
+        return "*+"[low] if low <= 1 else f"{{{low},}}"
+    if (low, high) == (0, 1):
+        return "?"
+    return f"{{{low}}}" if low == high else f"{{{low},{high}}}"
+
+
+def _quote(value: str) -> str:
+    """A string literal; NUL ends a literal early in xgrammar, so it is written as a class."""
+    parts = ("".join(_char(c) for c in part) for part in value.split("\0"))
+    return " [\\x00] ".join(f'"{part}"' for part in parts)
+
+
+def _char(char: str) -> str:
+    return _ESCAPES.get(char) or (char if char.isprintable() else _code(ord(char)))
+
+
+def _code(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _class_char(code: int) -> str:
+    char = chr(code)
+    if char in "\\]-^[":
+        return "\\x" + f"{code:02x}"
+    return char if 0x20 < code < 0x7F else _code(code)
+
+
+def _range(low: int, high: int) -> str:
+    if low == high:
+        return _class_char(low)
+    return f"{_class_char(low)}-{_class_char(high)}"

@@ -1,0 +1,28 @@
+"""xgrammar over a byte vocabulary: whether a grammar accepts a text."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import xgrammar as xgr
+
+EOS = 256
+
+
+@cache
+def _compiler() -> xgr.GrammarCompiler:
+    vocabulary = [bytes([i]) for i in range(256)] + [b"</s>"]
+    info = xgr.TokenizerInfo(vocabulary, vocab_type=xgr.VocabType.RAW, stop_token_ids=[EOS])
+    return xgr.GrammarCompiler(info, max_threads=1, cache_enabled=False, enable_dynamic_compilation=True)
+
+
+class Matcher:
+    """A compiled EBNF grammar, asked about whole texts. Lone surrogates are passed as their three-byte encoding."""
+
+    def __init__(self, ebnf: str) -> None:
+        self._matcher = xgr.GrammarMatcher(_compiler().compile_grammar(xgr.Grammar.from_ebnf(ebnf)))
+
+    def accepts(self, value: str) -> bool:
+        self._matcher.reset()
+        tokens = [*value.encode("utf-8", "surrogatepass"), EOS]
+        return all(self._matcher.accept_token(token) for token in tokens)
