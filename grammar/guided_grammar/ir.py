@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Union
 
 from guided_grammar.ranges import Ranges, normalise, union
 
@@ -53,7 +52,7 @@ class Ref:
     name: str
 
 
-Expr = Union[Text, Chars, Seq, Alt, Repeat, Ref]
+Expr = Text | Chars | Seq | Alt | Repeat | Ref
 
 EMPTY = Text("")
 """The language of the empty text only."""
