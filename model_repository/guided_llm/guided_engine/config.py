@@ -1,0 +1,79 @@
+"""The engine's settings: `parameters` of config.pbtxt, each overridden by `GUIDED_<NAME>` in the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from guided_engine.weights import DEFAULT_MODEL
+
+DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """Zero means "choose": see each field.
+
+    model: the embedded default's name, a directory, or a hub id.
+    dtype: "int8" is per-row int8 linear layers on the CPU; "auto" picks by device.
+    max_rows: choices decoded in one step. max_model_len: prompt and answer, 0 for the model's own, at most 4096.
+    kv_tokens, kv_bytes: cap on cached tokens over all rows; past it the youngest row waits and is recomputed.
+    step_tokens: tokens of one forward pass; a longer prompt is read over several.
+    queue_size, queue_seconds: requests that may wait, and for how long.
+    num_threads: torch's threads, 0 for its own choice.
+    jump_forward: text the grammar forces enters in one step instead of token by token.
+    prefix_cache: a prompt's beginning that another row holds is copied instead of computed.
+    tool_format, chat_template: read by the frontend from the model's config; the engine makes no use of them.
+    """
+
+    model: str = DEFAULT_MODEL
+    device: str = "auto"
+    dtype: str = "auto"
+    max_rows: int = 32
+    max_model_len: int = 0
+    kv_tokens: int = 0
+    kv_bytes: int = 0
+    step_tokens: int = 256
+    queue_size: int = 256
+    queue_seconds: float = 60.0
+    num_threads: int = 0
+    jump_forward: bool = True
+    prefix_cache: bool = True
+    grammar_cache_bytes: int = 512 * 2**20
+    tool_format: str = "auto"
+    chat_template: str = ""
+
+    @staticmethod
+    def load(parameters: Mapping[str, str], environ: Mapping[str, str]) -> EngineConfig:
+        """Raises ValueError naming an unknown parameter or a value that does not parse.
+
+        Names in capitals are Triton's own (EXECUTION_ENV_PATH) and are left to it.
+        """
+        names = {f.name for f in fields(EngineConfig)}
+        unknown = sorted(name for name in parameters if name not in names and not name.isupper())
+        if unknown:
+            raise ValueError(f"config.pbtxt has an unknown parameter {unknown[0]!r}; known: {', '.join(sorted(names))}")
+        texts = {name: environ.get(f"GUIDED_{name.upper()}") or parameters.get(name, "") for name in names}
+        values = {f.name: _parse(f.name, texts[f.name], f.default) for f in fields(EngineConfig) if texts[f.name]}
+        config = EngineConfig(**values)
+        config._check()
+        return config
+
+    def _check(self) -> None:
+        if self.dtype not in DTYPES:
+            raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        for name in ("max_rows", "step_tokens", "queue_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+
+def _parse(name: str, text: str, default: Any) -> Any:
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false", "1", "0"):
+            raise ValueError(f"{name} must be true or false, got {text!r}")
+        return text.lower() in ("true", "1")
+    try:
+        return type(default)(text)
+    except ValueError:
+        raise ValueError(f"{name} must be a number, got {text!r}") from None
