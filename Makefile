@@ -37,7 +37,7 @@ check: install  ## ruff and strict mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	MYPYPATH=docker/local $(BIN)/mypy docker/local perf
+	MYPYPATH=docker/local:perf $(BIN)/mypy docker/local perf
 
 conformance: install  ## accept/reject corpora, whole: scoreboard by keyword
 	$(RUN) -m guided_grammar conformance $(ARGS)

@@ -64,7 +64,7 @@ def banner(config: StackConfig, stack: Stack) -> str:
         [
             f"serving {config.model} as {MODEL_NAME}",
             f"  OpenAI API   http://{host}:{ports.frontend}/v1",
-            f"  Triton       http 127.0.0.1:{ports.http}, grpc 127.0.0.1:{ports.grpc}, metrics 127.0.0.1:{ports.metrics}",
+            f"  Triton       127.0.0.1: http {ports.http}, grpc {ports.grpc}, metrics {ports.metrics}",
             f"  versions     tritonserver {server_version(ports)}, {libraries}",
             f"  logs         {stack.logs}",
             "",
