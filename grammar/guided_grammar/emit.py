@@ -8,7 +8,7 @@ rule or a group costs milliseconds to seconds per token.
 from __future__ import annotations
 
 from guided_grammar.errors import LimitExceeded, UnsatisfiableConstraint
-from guided_grammar.ir import NOTHING, Alt, Chars, Expr, Ref, Repeat, Rules, Seq, Text, alt, refs, repeat, seq
+from guided_grammar.ir import NOTHING, Alt, Chars, Dispatch, Expr, Ref, Repeat, Rules, Seq, Text, alt, refs, repeat, seq
 from guided_grammar.limits import DEFAULT_LIMITS, Limits
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
@@ -70,6 +70,9 @@ def _prune(expr: Expr, done: set[str]) -> Expr:
             return alt(*(_prune(option, done) for option in options))
         case Repeat(item, low, high):
             return repeat(_prune(item, done), low, high)
+        case Dispatch(tags, loop, excludes):
+            dead = tuple(tag for tag, ref in tags if ref.name not in done)
+            return Dispatch(tuple(t for t in tags if t[1].name in done), loop, (*excludes, *dead))
     return expr
 
 
@@ -109,7 +112,17 @@ class _Emitter:
                 body = " | ".join(self._write(option, 1) for option in options)
                 return f"({body})" if level else body
             case Repeat(item, low, high):
-                return self._repeat(item, low, high)
+                body = self._repeat(item, low, high)
+                return f"({body})" if level == 2 else body
+            case Dispatch(tags, loop, excludes):
+                return self._dispatch(tags, loop, excludes)
+
+    def _dispatch(self, tags: tuple[tuple[str, Ref], ...], loop: bool, excludes: tuple[str, ...]) -> str:
+        parts = [f"({_quote(tag)}, {self._visit(ref.name)})" for tag, ref in tags]
+        parts.append(f"loop_after_dispatch={str(loop).lower()}")
+        if excludes:
+            parts.append(f"excludes=({', '.join(map(_quote, excludes))})")
+        return f"TagDispatch({', '.join(parts)})"
 
     def _visit(self, name: str) -> str:
         if name not in self._seen:
@@ -156,7 +169,7 @@ def _bounds(low: int, high: int | None) -> str:
 def _quote(value: str) -> str:
     """A string literal; NUL ends a literal early in xgrammar, so it is written as a class."""
     parts = ("".join(_char(c) for c in part) for part in value.split("\0"))
-    return " [\\x00] ".join(f'"{part}"' for part in parts)
+    return " [\\u0000] ".join(f'"{part}"' for part in parts)
 
 
 def _char(char: str) -> str:
@@ -164,13 +177,14 @@ def _char(char: str) -> str:
 
 
 def _code(code: int) -> str:
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    """Never `\\xNN`: xgrammar reads as many hex digits as follow it."""
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _class_char(code: int) -> str:
     char = chr(code)
     if char in "\\]-^[":
-        return "\\x" + f"{code:02x}"
+        return _code(code)
     return char if 0x20 < code < 0x7F else _code(code)
 
 

@@ -1,7 +1,7 @@
 """The small grammar language that every constraint compiles to.
 
-Expr = Text | Chars | Seq | Alt | Repeat | Ref. Build expressions with `text`, `chars`, `seq`, `alt`, `repeat`, `opt`:
-they normalise, so that equal languages written the same way are equal values. The constructors do not.
+Expr = Text | Chars | Seq | Alt | Repeat | Ref | Dispatch. Build expressions with `text`, `chars`, `seq`, `alt`, `repeat`,
+`opt`: they normalise, so that equal languages written the same way are equal values. The constructors do not.
 """
 
 from __future__ import annotations
@@ -52,7 +52,20 @@ class Ref:
     name: str
 
 
-Expr = Text | Chars | Seq | Alt | Repeat | Ref
+@dataclass(frozen=True)
+class Dispatch:
+    """Free text (any bytes) in which each trigger is followed by its rule, wherever it appears.
+
+    tags: (trigger, rule of what follows it), triggers not empty. loop: free text goes on after a rule, else the text
+    ends with it. excludes: texts that free text never holds.
+    """
+
+    tags: tuple[tuple[str, Ref], ...]
+    loop: bool
+    excludes: tuple[str, ...] = ()
+
+
+Expr = Text | Chars | Seq | Alt | Repeat | Ref | Dispatch
 
 EMPTY = Text("")
 """The language of the empty text only."""
@@ -142,6 +155,8 @@ def refs(expr: Expr) -> Iterator[str]:
             stack.extend(reversed(node.options))
         elif isinstance(node, Repeat):
             stack.append(node.item)
+        elif isinstance(node, Dispatch):
+            stack.extend(ref for _, ref in reversed(node.tags))
 
 
 class Rules:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from guided_grammar.emit import to_ebnf
 from guided_grammar.errors import LimitExceeded, UnsatisfiableConstraint
-from guided_grammar.ir import EMPTY, NOTHING, Chars, Expr, Rules, Text, alt, chars, opt, repeat, seq, text
+from guided_grammar.ir import EMPTY, NOTHING, Chars, Dispatch, Expr, Rules, Text, alt, chars, opt, repeat, seq, text
 from guided_grammar.limits import Limits
 from guided_testing.ebnf import Matcher
 
@@ -26,6 +26,9 @@ CASES: list[tuple[Expr, list[str], list[str]]] = [
     (repeat(AB, 2, 3), ["ab", "bbb"], ["a", "abab"]),
     (repeat(AB, 2, None), ["ab", "bbbb"], ["a"]),
     (repeat(text("ab"), 0, None), ["", "abab"], ["aba"]),
+    (repeat(repeat(AB, 0, None), 0, None), ["", "ab"], ["c"]),
+    (repeat(repeat(text("ab"), 1, None), 0, None), ["", "abab"], ["aba"]),
+    (chars([(0x5C, 0x5C), (0x62, 0x62), (0x66, 0x66)]), ["\\", "b", "f"], ["\u5cbf"]),
     (repeat(text("ab"), 1, None), ["ab", "abab"], [""]),
     (repeat(text("ab"), 2, 4), ["abab", "ababab", "abababab"], ["ab", "ababababab", "aba"]),
     (repeat(text("ab"), 2, None), ["abab", "ababab"], ["ab"]),
@@ -78,3 +81,17 @@ def test_normal_forms() -> None:
 def test_an_expansion_past_the_limit_is_refused() -> None:
     with pytest.raises(LimitExceeded, match="emitted grammar bytes limit is 1000"):
         to_ebnf(Rules(), repeat(text("ab"), 0, 10_000), Limits(emitted_bytes=1000))
+
+
+def test_free_text_takes_a_trigger_only_with_what_follows_it() -> None:
+    rules = Rules()
+    call, endless = rules.add(text("\nab")), rules.reserve()
+    rules.define(endless, seq(text("x"), endless))
+    tags = (("<t>", call), ("<never>", endless))
+    again = Matcher(to_ebnf(rules, Dispatch(tags, loop=True, excludes=("bad",))))
+    once = Matcher(to_ebnf(rules, Dispatch(tags, loop=False)))
+    for matcher in (again, once):
+        assert all(matcher.accepts(s) for s in ("", "x", "<t", "x<t>\nab", "<t<t>\nab"))
+        assert not any(matcher.accepts(s) for s in ("<t>", "x<t>y", "<never>"))
+    assert again.accepts("<t>\nab y <t>\nab") and not again.accepts("a bad")
+    assert not once.accepts("<t>\naby")
