@@ -10,6 +10,7 @@ where BODY of style "json" is `{"<name_key>": "f", "<arguments_key>": {...}}`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -30,6 +31,9 @@ class Reasoning:
     open: str
     close: str
     opened_by_prompt: bool = False
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((self.open, self.close))
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,12 @@ class ToolFormat:
     @property
     def has_calls(self) -> bool:
         return self.style is not CallStyle.NONE
+
+    @property
+    def markers(self) -> frozenset[str]:
+        """Markup that a vocabulary may hold as one added token, and that grammars of this row write."""
+        marks = (self.trigger, self.call_close, *(self.reasoning or ()))
+        return frozenset(mark.strip() for mark in marks if mark.strip())
 
 
 THINK = Reasoning("<think>", "</think>")

@@ -92,7 +92,9 @@ class GbnfParser:
             self._at += 1
             return chars(ALL)
         if char in ("<", "!"):
-            raise UnsupportedConstraint(self._message("references to tokens are not supported", self._at), keyword="gbnf")
+            raise UnsupportedConstraint(
+                self._message("references to tokens are not supported", self._at), keyword="gbnf"
+            )
         name = _NAME.match(self._source, self._at)
         if name is None:
             problem = "nothing to repeat" if char in "*+?{" else f"unexpected {char!r}"
@@ -142,7 +144,10 @@ class GbnfParser:
         self._at += 1
         value: list[str] = []
         while self._peek() != '"':
+            at = self._at
             value.append(self._char(start))
+            if "\ud800" <= value[-1] <= "\udfff":
+                raise self._error(f"U+{ord(value[-1]):X} is not a character", at)
         self._at += 1
         return text("".join(value))
 

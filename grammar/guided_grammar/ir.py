@@ -1,7 +1,7 @@
 """The small grammar language that every constraint compiles to.
 
-Expr = Text | Chars | Seq | Alt | Repeat | Ref | Dispatch. Build expressions with `text`, `chars`, `seq`, `alt`, `repeat`,
-`opt`: they normalise, so that equal languages written the same way are equal values. The constructors do not.
+Expr = Text | Chars | Seq | Alt | Repeat | Ref | Dispatch. Build with `text`, `chars`, `seq`, `alt`, `repeat`, `opt`:
+they normalise, so that equal languages written the same way are equal values. The constructors do not.
 """
 
 from __future__ import annotations
