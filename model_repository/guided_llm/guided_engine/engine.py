@@ -1,0 +1,166 @@
+"""The loop: requests in, events out."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from guided_grammar.batch import StepMasks
+
+from guided_engine.batch import Batch
+from guided_engine.metrics import Metrics
+from guided_engine.protocol import Event, RequestError
+from guided_engine.request import Choice, Request
+from guided_engine.sampling import Drawn, draw
+from guided_engine.scheduler import Scheduler
+
+_IDLE_SECONDS = 0.2
+_FAULTS = {1: "the constraint leaves no token", 2: "the model's logits are not numbers"}
+
+
+class ForwardPass(Protocol):
+    def forward(self, batch: Batch) -> torch.Tensor: ...
+
+
+class MaskSource(Protocol):
+    def fill(self, choices: Sequence[Choice]) -> StepMasks | None: ...
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a step added to one request: an event, or the error that ends it."""
+
+    request: Request
+    event: Event | None = None
+    error: RequestError | None = None
+
+
+class Engine:
+    """Runs requests to their end on its own thread. `submit` may be called from any thread."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        runner: ForwardPass,
+        grammars: MaskSource,
+        queue_size: int,
+        metrics: Metrics,
+        report: Callable[[str], None],
+    ) -> None:
+        self._scheduler, self._runner, self._grammars, self._metrics = scheduler, runner, grammars, metrics
+        self._queue_size, self._report = queue_size, report
+        self._inbox: deque[Request] = deque()
+        self._wake = threading.Condition()
+        self._closing = False
+        self._fault: str | None = None
+        self._thread = threading.Thread(target=self._run, name="guided-engine", daemon=True)
+
+    @property
+    def is_healthy(self) -> bool:
+        return self._fault is None and self._thread.is_alive()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def submit(self, request: Request) -> None:
+        """Raises RequestError: 429 when the queue is full, 503 when the engine is not running."""
+        with self._wake:
+            if self._closing or self._fault:
+                raise RequestError(self._fault or "the model is shutting down", 503)
+            waiting = len(self._inbox) + self._scheduler.num_waiting
+            if waiting >= self._queue_size:
+                raise RequestError(f"queue is full: limit is {self._queue_size}, got {waiting + 1}", 429)
+            self._inbox.append(request)
+            self._wake.notify()
+
+    def stop(self, timeout: float) -> None:
+        """End what runs with 503 and join the thread."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join(timeout)
+
+    def step(self) -> list[Output]:
+        """One token, or one forced run, for every running row that has read its prompt."""
+        batch = self._scheduler.next_batch()
+        if batch is None:
+            return []
+        logits = self._runner.forward(batch)
+        choices = batch.drawing
+        masks = self._grammars.fill(choices)
+        drawn = draw(logits, masks, choices) if choices else Drawn([], [], [])
+        return self._commit(batch, drawn)
+
+    def _commit(self, batch: Batch, drawn: Drawn) -> list[Output]:
+        for choice, chunk in zip(batch.rows, batch.chunks, strict=True):
+            choice.cache(len(chunk))
+        outputs = []
+        for choice, token, status, logprob in zip(
+            batch.drawing, drawn.tokens, drawn.status, drawn.logprobs, strict=True
+        ):
+            try:
+                if status:
+                    raise RequestError(_FAULTS[status], 500)
+                outputs.append(Output(choice.request, choice.advance(token, logprob)))
+            except RequestError as error:
+                outputs.append(Output(choice.request, error=error))
+            if choice.finish_reason:
+                self._scheduler.leave(choice)
+        return outputs
+
+    def _run(self) -> None:
+        try:
+            while self._take_inbox():
+                started = time.monotonic()
+                outputs = self.step()
+                self._deliver(outputs)
+                self._metrics.step(self._scheduler, outputs, time.monotonic() - started)
+            self._end_all(RequestError("the model is shutting down", 503))
+        except BaseException as error:
+            with self._wake:
+                self._fault = f"the engine stopped: {type(error).__name__}: {error}"
+            self._report("".join(traceback.format_exception(error)))
+            self._metrics.fault()
+            self._end_all(RequestError(self._fault, 500))
+
+    def _take_inbox(self) -> bool:
+        """Move new requests to the scheduler, waiting while there is nothing to do; False when the engine closes."""
+        with self._wake:
+            while not self._inbox and not self._closing and not self._scheduler.num_running:
+                if self._scheduler.num_waiting:
+                    break
+                self._wake.wait(_IDLE_SECONDS)
+            while self._inbox:
+                self._scheduler.add(self._inbox.popleft())
+            return not self._closing
+
+    def _deliver(self, outputs: list[Output]) -> None:
+        failed: set[Request] = set()
+        for output in outputs:
+            if output.request in failed:
+                continue
+            if output.event is not None:
+                self._send(output.request, output.event)
+            else:
+                failed.add(output.request)
+                self._scheduler.remove(output.request)
+                output.request.sink.close(output.error)
+
+    def _send(self, request: Request, event: Event) -> None:
+        request.sink.send(event)
+        if request.is_finished and event.finish_reason:
+            request.sink.close()
+
+    def _end_all(self, error: RequestError) -> None:
+        with self._wake:
+            left = [*self._scheduler.requests, *self._inbox]
+            self._inbox.clear()
+        for request in left:
+            self._scheduler.remove(request)
+            request.sink.close(error)

@@ -1,0 +1,120 @@
+"""The engine's side of constraints: specs to matchers off the step, matchers to masks inside it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from guided_grammar.batch import StepMasks, fill
+from guided_grammar.compiler import Compiled, compile_spec
+from guided_grammar.errors import GrammarError
+from guided_grammar.limits import DEFAULT_LIMITS, Limits
+from guided_grammar.session import CacheStats, MaskEngine, Session
+from guided_grammar.spec import GrammarSpec, Kind
+from guided_grammar.vocabulary import Vocabulary
+
+from guided_engine.request import Choice
+
+_KEPT_SPECS = 1024
+
+
+class GrammarMatcher:
+    """One choice's session, and the questions a choice asks of it."""
+
+    def __init__(self, session: Session, vocabulary: Vocabulary) -> None:
+        self.session = session
+        self._stops, self._words = set(vocabulary.stop_ids), -(-vocabulary.vocab_size // 32)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.session.is_complete
+
+    @property
+    def is_terminated(self) -> bool:
+        return self.session.is_terminated
+
+    @property
+    def is_closed(self) -> bool:
+        """Nothing but a stop is legal."""
+        bits = np.zeros((1, self._words), np.int32)
+        if not self.session.fill(bits, 0):
+            return False
+        legal = sum(int(word).bit_count() for word in bits[0][bits[0] != 0].view(np.uint32))
+        return legal <= sum(int(bits[0, i // 32]) >> (i % 32) & 1 for i in self._stops)
+
+    def accept(self, token_id: int) -> bool:
+        return self.session.accept(token_id)
+
+    def forced_tokens(self) -> list[int]:
+        return self.session.forced_tokens()
+
+
+@dataclass(frozen=True)
+class Constrained:
+    """A constraint ready to run: one matcher per choice, and the control tokens whose text is part of the answer."""
+
+    matchers: tuple[GrammarMatcher, ...]
+    markers: frozenset[str]
+
+
+class Grammars:
+    """Compiles constraints for one vocabulary. `matchers` is thread-safe and blocks; `fill` belongs to the step.
+
+    num_asked: how often a constraint reached this class; unconstrained requests leave it alone.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, cache_bytes: int, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._vocabulary, self._limits = vocabulary, limits
+        self._engine = MaskEngine(vocabulary, limits, cache_bytes)
+        self._lock = threading.Lock()
+        self._specs: OrderedDict[str, Future[Compiled]] = OrderedDict()
+        self.num_asked = 0
+
+    @property
+    def stats(self) -> CacheStats:
+        return self._engine.stats
+
+    def matchers(self, constraint: str, count: int) -> Constrained | None:
+        """Fresh matchers for `count` choices; None when the constraint constrains nothing. Raises GrammarError."""
+        spec = GrammarSpec.from_json(constraint)
+        if spec.kind is Kind.FREE:
+            return None
+        with self._lock:
+            self.num_asked += 1
+        compiled = self._compiled(spec)
+        mask = self._engine.compile(compiled.text, compiled.markers)
+        sessions = (self._engine.session(mask) for _ in range(count))
+        return Constrained(tuple(GrammarMatcher(s, self._vocabulary) for s in sessions), compiled.markers)
+
+    def fill(self, choices: Sequence[Choice]) -> StepMasks | None:
+        """Masks for the next token of each choice; None when none of them is constrained."""
+        if all(c.matcher is None for c in choices):
+            return None
+        matchers = [cast("GrammarMatcher | None", c.matcher) for c in choices]
+        return fill([m and m.session for m in matchers], self._vocabulary.vocab_size)
+
+    def _compiled(self, spec: GrammarSpec) -> Compiled:
+        """One compile per spec, whoever asks meanwhile waits for it; refusals are remembered like results."""
+        with self._lock:
+            future = self._specs.get(spec.key)
+            mine = future is None
+            if future is None:
+                future = self._specs[spec.key] = Future()
+            self._specs.move_to_end(spec.key)
+            while len(self._specs) > _KEPT_SPECS:
+                self._specs.popitem(last=False)
+        if mine:
+            try:
+                future.set_result(compile_spec(spec, self._limits))
+            except GrammarError as error:
+                future.set_exception(error)
+            except BaseException as error:
+                future.set_exception(error)
+                with self._lock:
+                    self._specs.pop(spec.key, None)
+        return future.result()

@@ -1,0 +1,70 @@
+"""Keys and values of the running rows: one slot of `max_len` positions per row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+_BLOCK = 256
+
+
+@dataclass(frozen=True)
+class CacheShape:
+    """Sizes of the cache; `tokens` is the cap over all rows."""
+
+    layers: int
+    heads: int
+    head_dim: int
+    rows: int
+    max_len: int
+    tokens: int
+
+    def token_bytes(self, dtype: torch.dtype) -> int:
+        """Bytes that one token takes over all layers."""
+        return 2 * self.layers * self.heads * self.head_dim * dtype.itemsize
+
+
+class KVCache:
+    """Slots laid out (layer, key|value, slot, position, head, dim); positions of a row are contiguous.
+
+    The memory of a slot that no row uses keeps what it held, so that a prompt with the same beginning can copy it.
+    """
+
+    def __init__(self, shape: CacheShape, dtype: torch.dtype, device: torch.device) -> None:
+        self.shape = shape
+        size = (shape.layers, 2, shape.rows, shape.max_len, shape.heads, shape.head_dim)
+        # zeros, not empty: a masked position must hold a finite number, or 0 * NaN would spread
+        self.tensor = torch.zeros(size, dtype=dtype, device=device)
+        self._held: dict[int, list[int]] = {}
+
+    @property
+    def device(self) -> torch.device:
+        return self.tensor.device
+
+    def copy(self, source: int, target: int, num_tokens: int) -> None:
+        """The first `num_tokens` positions of one slot, into another."""
+        if source != target and num_tokens:
+            self.tensor[:, :, target, :num_tokens] = self.tensor[:, :, source, :num_tokens]
+
+    def hold(self, slot: int, tokens: list[int]) -> None:
+        """`slot` is free and its positions hold these tokens."""
+        self._held[slot] = tokens
+
+    def take(self, slot: int) -> None:
+        """A row is about to write into `slot`."""
+        self._held.pop(slot, None)
+
+    def held(self) -> list[tuple[int, list[int]]]:
+        """What the free slots hold."""
+        return list(self._held.items())
+
+
+def common_prefix(a: list[int], b: list[int]) -> int:
+    """How many leading tokens two sequences share."""
+    end = min(len(a), len(b))
+    for start in range(0, end, _BLOCK):
+        stop = min(start + _BLOCK, end)
+        if a[start:stop] != b[start:stop]:
+            return next(i for i in range(start, stop) if a[i] != b[i])
+    return end

@@ -1,0 +1,145 @@
+"""What the engine reports to Triton's /metrics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from guided_grammar.session import CacheStats
+
+    from guided_engine.engine import Output
+    from guided_engine.scheduler import Scheduler
+
+_FLUSH_SECONDS = 0.25
+_TTFT = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_PER_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0)
+_COMPILE = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+GAUGES = {
+    "guided_running_rows": "choices in the running batch",
+    "guided_waiting_choices": "choices that wait for a row",
+    "guided_kv_tokens": "tokens of the running rows",
+    "guided_grammar_cache_bytes": "bytes of compiled grammars kept",
+    "guided_grammar_cache_entries": "compiled grammars kept",
+    "guided_healthy": "1 while the engine runs, 0 after a fault",
+}
+COUNTERS = {
+    "guided_generated_tokens_total": "tokens sent, forced ones included",
+    "guided_forced_tokens_total": "tokens that the grammar forced",
+    "guided_steps_total": "forward passes",
+    "guided_step_seconds_total": "time spent in steps",
+    "guided_requests_total": "requests that reached the engine",
+    "guided_constrained_requests_total": "of these, with a constraint",
+    "guided_stopped_choices_total": "choices that ended with stop",
+    "guided_truncated_choices_total": "choices that ended with length",
+    "guided_cancelled_requests_total": "requests that their client gave up",
+    "guided_failed_requests_total": "requests that ended with an error",
+    "guided_preempted_choices_total": "choices sent back to the queue for want of cache",
+    "guided_refused_constraints_total": "constraints refused",
+    "guided_grammar_cache_hits_total": "compiled grammar found in the cache",
+    "guided_grammar_cache_misses_total": "compiled grammar not found in the cache",
+    "guided_grammar_cache_evictions_total": "compiled grammars dropped for want of room",
+}
+HISTOGRAMS = {
+    "guided_time_to_first_token_seconds": ("arrival to first token", _TTFT),
+    "guided_time_per_output_token_seconds": ("mean time between tokens of one choice", _PER_TOKEN),
+    "guided_grammar_compile_seconds": ("constraint to matcher, caches included", _COMPILE),
+}
+
+
+class Backend(Protocol):
+    """Where numbers go; every method may be called from any thread."""
+
+    def set(self, name: str, value: float) -> None: ...
+
+    def add(self, name: str, value: float) -> None: ...
+
+    def observe(self, name: str, value: float) -> None: ...
+
+
+class Metrics:
+    """Collects per step and hands over a few times a second: one call to Triton costs as much as a token's mask."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._totals: dict[str, float] = {}
+        self._gauges: dict[str, float] = {}
+        self._flushed = 0.0
+        self._stats: CacheStats | None = None
+        backend.set("guided_healthy", 1)
+
+    def step(self, scheduler: Scheduler, outputs: Sequence[Output], seconds: float) -> None:
+        """Called by the engine's thread after each step."""
+        if outputs or scheduler.num_running:
+            self._count("guided_steps_total", 1)
+            self._count("guided_step_seconds_total", seconds)
+        for output in outputs:
+            self._output(output)
+        self._total("guided_preempted_choices_total", scheduler.num_preempted)
+        self._total("guided_cancelled_requests_total", scheduler.num_cancelled)
+        gauges = {"guided_running_rows": scheduler.num_running, "guided_waiting_choices": scheduler.num_waiting}
+        changed = any(self._gauges.get(name) != value for name, value in gauges.items())
+        if changed or time.monotonic() - self._flushed > _FLUSH_SECONDS:
+            self._flush({**gauges, "guided_kv_tokens": scheduler.num_tokens})
+
+    def accepted(self, constrained: bool) -> None:
+        self._backend.add("guided_requests_total", 1)
+        if constrained:
+            self._backend.add("guided_constrained_requests_total", 1)
+
+    def refused(self) -> None:
+        self._backend.add("guided_refused_constraints_total", 1)
+
+    def compiled(self, seconds: float, stats: CacheStats) -> None:
+        """A constraint became matchers."""
+        self._backend.observe("guided_grammar_compile_seconds", seconds)
+        old, self._stats = self._stats, stats
+        for name in ("hits", "misses", "evictions"):
+            more = getattr(stats, name) - (getattr(old, name) if old else 0)
+            if more > 0:
+                self._backend.add(f"guided_grammar_cache_{name}_total", more)
+        self._backend.set("guided_grammar_cache_bytes", stats.bytes)
+        self._backend.set("guided_grammar_cache_entries", stats.entries)
+
+    def fault(self) -> None:
+        self._backend.set("guided_healthy", 0)
+
+    def _output(self, output: Output) -> None:
+        event, timings = output.event, output.request.timings
+        if event is None:
+            self._count("guided_failed_requests_total", 1)
+            return
+        self._count("guided_generated_tokens_total", len(event.token_ids))
+        if event.finish_reason is None or event.usage is None or event.timings is None:
+            return
+        self._count("guided_forced_tokens_total", event.usage["forced_tokens"])
+        stopped = event.finish_reason == "stop"
+        self._count("guided_stopped_choices_total" if stopped else "guided_truncated_choices_total", 1)
+        if event.index == 0:
+            self._backend.observe("guided_time_to_first_token_seconds", event.timings["first_token"])
+        if event.usage["completion_tokens"] > 1:
+            decoding = event.timings["total"] - (timings.first_token - timings.arrival)
+            each = decoding / (event.usage["completion_tokens"] - 1)
+            self._backend.observe("guided_time_per_output_token_seconds", each)
+
+    def _count(self, name: str, value: float) -> None:
+        self._totals[name] = self._totals.get(name, 0) + value
+
+    def _total(self, name: str, value: float) -> None:
+        """A counter whose whole value is kept elsewhere."""
+        seen = self._gauges.get(name, 0)
+        if value > seen:
+            self._gauges[name] = value
+            self._count(name, value - seen)
+
+    def _flush(self, gauges: dict[str, float]) -> None:
+        for name, value in gauges.items():
+            if self._gauges.get(name) != value:
+                self._gauges[name] = value
+                self._backend.set(name, value)
+        for name, value in self._totals.items():
+            self._backend.add(name, value)
+        self._totals.clear()
+        self._flushed = time.monotonic()

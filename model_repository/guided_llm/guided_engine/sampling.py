@@ -1,0 +1,106 @@
+"""A step's draw: the rows' settings as tensors, for `guided_kernels.sample`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from guided_grammar.batch import StepMasks
+from guided_kernels.edits import Edits, Penalties, Seen, penalty_edits
+from guided_kernels.params import SampleParams
+from guided_kernels.rows import Rows
+from guided_kernels.sample import sample
+from guided_kernels.sampled import Sampled
+
+from guided_engine.protocol import TokenLogprob
+from guided_engine.request import Choice
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One entry per drawing row, on the host. status: as `Sampled.status`, 1 too for a row without a legal token."""
+
+    tokens: list[int]
+    status: list[int]
+    logprobs: list[TokenLogprob | None]
+
+
+def draw(logits: torch.Tensor, masks: StepMasks | None, choices: Sequence[Choice]) -> Drawn:
+    """One token per row of `logits`; masks None: no row is constrained."""
+    device = logits.device
+    rows = Rows.unconstrained(len(choices), device) if masks is None else _rows(masks, device)
+    asked = [c.request.sampling.logprobs for c in choices]
+    top = max((k for k in asked if k is not None), default=0)
+    wanted = any(k is not None for k in asked)
+    sampled = sample(logits, rows, _params(choices, device), top, _edits(logits, choices), "raw" if wanted else "none")
+    status = sampled.status.tolist()
+    for row in () if masks is None else masks.failed:
+        status[row] = 1
+    return Drawn(sampled.ids.tolist(), status, _logprobs(sampled, choices) if wanted else [None] * len(choices))
+
+
+def _rows(masks: StepMasks, device: torch.device) -> Rows:
+    parts = (masks.kind, masks.index, masks.bits, masks.ids, masks.num_ids)
+    return Rows(*(torch.from_numpy(part).to(device, non_blocking=True) for part in parts))
+
+
+def _params(choices: Sequence[Choice], device: torch.device) -> SampleParams:
+    def tensor(values: list[float] | list[int], dtype: torch.dtype) -> torch.Tensor:
+        return torch.tensor(values, dtype=dtype).to(device, non_blocking=True)
+
+    sampling = [c.request.sampling for c in choices]
+    return SampleParams(
+        temperature=tensor([s.temperature for s in sampling], torch.float32),
+        top_k=tensor([s.top_k for s in sampling], torch.int32),
+        top_p=tensor([s.top_p for s in sampling], torch.float32),
+        min_p=tensor([s.min_p for s in sampling], torch.float32),
+        seed=tensor([c.seed for c in choices], torch.int64),
+        step=tensor([c.num_generated for c in choices], torch.int64),
+    )
+
+
+def _edits(logits: torch.Tensor, choices: Sequence[Choice]) -> Edits | None:
+    device = logits.device
+    bias = [(row, t, v) for row, c in enumerate(choices) for t, v in c.request.sampling.logit_bias.items()]
+    seen = [(row, t, c.output_counts[t]) for row, c in enumerate(choices) if _is_penalised(c) for t in set(c.tokens)]
+    edits = None
+    if bias:
+        row, token, value = (torch.tensor(part, device=device) for part in zip(*bias, strict=True))
+        edits = Edits(row, token, value.float())
+    if seen:
+        row, token, count = (torch.tensor(part, device=device) for part in zip(*seen, strict=True))
+        penalised = penalty_edits(logits, Seen(row, token, count.int()), _penalties(choices, device))
+        edits = penalised if edits is None else edits.and_also(penalised)
+    return edits
+
+
+def _is_penalised(choice: Choice) -> bool:
+    s = choice.request.sampling
+    return s.repetition_penalty != 1.0 or s.frequency_penalty != 0.0 or s.presence_penalty != 0.0
+
+
+def _penalties(choices: Sequence[Choice], device: torch.device) -> Penalties:
+    sampling = [c.request.sampling for c in choices]
+    table = np.array([[s.repetition_penalty, s.frequency_penalty, s.presence_penalty] for s in sampling], np.float32)
+    return Penalties(*torch.from_numpy(table.T.copy()).to(device))
+
+
+def _logprobs(sampled: Sampled, choices: Sequence[Choice]) -> list[TokenLogprob | None]:
+    ids, values = sampled.ids.tolist(), sampled.logprobs.tolist()
+    top_ids, top_values = sampled.top_ids.tolist(), sampled.top_logprobs.tolist()
+    out: list[TokenLogprob | None] = []
+    for row, choice in enumerate(choices):
+        count = choice.request.sampling.logprobs
+        if count is None:
+            out.append(None)
+            continue
+        pieces = choice.request.pieces
+        top = tuple(
+            TokenLogprob(i, v, tuple(pieces[i]))
+            for i, v in zip(top_ids[row][:count], top_values[row][:count], strict=True)
+            if i >= 0
+        )
+        out.append(TokenLogprob(ids[row], values[row], tuple(pieces[ids[row]]), top))
+    return out

@@ -1,0 +1,79 @@
+"""The whole engine, put together from its settings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+
+from guided_engine.config import EngineConfig
+from guided_engine.engine import Engine
+from guided_engine.grammars import Grammars
+from guided_engine.intake import Intake
+from guided_engine.loading import load, plan_cache
+from guided_engine.metrics import Backend, Metrics
+from guided_engine.responder import Outbox, Reply
+from guided_engine.runner import Runner
+from guided_engine.scheduler import Scheduler
+
+_OUTBOXES = 2
+
+
+class Service:
+    """Model, grammar engine, loop and senders; serving when the constructor returns.
+
+    facts: lines for the log. Raises what `load`, `plan_cache` and `Runner` raise.
+    """
+
+    def __init__(self, config: EngineConfig, backend: Backend, report: Callable[[str], None]) -> None:
+        if config.num_threads:
+            torch.set_num_threads(config.num_threads)
+        loaded = load(config)
+        shape = plan_cache(config, loaded)
+        runner = Runner(loaded.model, shape, loaded.dtype)
+        started = time.monotonic()
+        grammars = Grammars(loaded.tokenizer.vocabulary, config.grammar_cache_bytes)
+        grammar_ms = (time.monotonic() - started) * 1000
+        metrics = Metrics(backend)
+        scheduler = Scheduler(runner.cache, config.step_tokens, config.queue_seconds, config.prefix_cache)
+        self._engine = Engine(scheduler, runner, grammars, config.queue_size, metrics, report)
+        self._intake = Intake(
+            self._engine,
+            loaded.tokenizer,
+            grammars,
+            metrics,
+            max_len=min(shape.max_len, shape.tokens),
+            max_choices=shape.rows,
+            stop_ids=loaded.stop_ids,
+            jump_forward=config.jump_forward,
+        )
+        self._outboxes = [Outbox(report) for _ in range(_OUTBOXES)]
+        self._num_accepted = 0
+        self.facts = (
+            f"model {loaded.path} on {loaded.device}, weights {config.dtype} as {loaded.dtype},"
+            f" {torch.get_num_threads()} threads",
+            f"{shape.rows} rows of {shape.max_len} tokens, cache for {shape.tokens} tokens",
+            f"Grammar engine ready in {grammar_ms:.0f} ms",
+        )
+        self._engine.start()
+
+    @property
+    def is_healthy(self) -> bool:
+        return self._engine.is_healthy
+
+    def accept(self, tensors: Mapping[str, NDArray[Any]], reply: Reply) -> None:
+        """Serve one request; returns at once, and `reply` gets exactly one final response."""
+        stream = tensors.get("stream")
+        outbox = self._outboxes[self._num_accepted % _OUTBOXES]
+        self._num_accepted += 1
+        self._intake.accept(tensors, outbox.open(reply, stream is not None and bool(stream.reshape(-1)[0])))
+
+    def stop(self, timeout: float) -> None:
+        """End every request and every thread."""
+        self._intake.stop()
+        self._engine.stop(timeout)
+        for outbox in self._outboxes:
+            outbox.stop(timeout)
