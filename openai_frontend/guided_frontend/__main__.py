@@ -1,0 +1,51 @@
+"""`python -m guided_frontend`: serves until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+
+import uvicorn
+
+from guided_frontend import served, settings
+from guided_frontend.app import create_app
+from guided_frontend.errors import ApiError
+from guided_frontend.settings import Settings
+from guided_frontend.triton_backend import TritonBackend
+
+_ASK_SECONDS = 120
+
+
+async def serve(chosen: Settings) -> None:
+    """Runs the server. Raises OSError, ValueError or ApiError when the model's files cannot be found."""
+    backend = TritonBackend(chosen.triton_url, chosen.first_token_timeout, chosen.token_timeout)
+    model = served.load(chosen, await _parameters(backend, chosen))
+    app = create_app(chosen, backend, (model,))
+    config = uvicorn.Config(
+        app, chosen.host, chosen.port, log_level="warning", timeout_keep_alive=chosen.keep_alive,
+        timeout_graceful_shutdown=5, server_header=False,
+    )  # fmt: skip
+    await uvicorn.Server(config).serve()
+
+
+async def _parameters(backend: TritonBackend, chosen: Settings) -> dict[str, str]:
+    """The Triton model's parameters: waited for when the settings name no tokenizer, else taken if there."""
+    for attempt in range(_ASK_SECONDS if not chosen.model else 1):
+        try:
+            return dict(await backend.parameters(chosen.triton_model))
+        except ApiError as error:
+            logging.getLogger("guided_frontend").warning("%s (attempt %d)", error.message, attempt + 1)
+            await asyncio.sleep(1 if not chosen.model else 0)
+    return {}
+
+
+def main() -> None:
+    """The command."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    asyncio.run(serve(settings.load(sys.argv[1:], os.environ)))
+
+
+if __name__ == "__main__":
+    main()

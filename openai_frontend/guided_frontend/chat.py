@@ -1,0 +1,181 @@
+"""One chat completion from body to answer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncGenerator, Iterable
+from concurrent.futures import Executor
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from guided_engine.protocol import Event, GenerateRequest
+from guided_grammar.spec import Kind
+
+from guided_frontend import chunks, served, translate
+from guided_frontend.backend import Backend
+from guided_frontend.chunks import ChoiceReader, Envelope, MessageBuilder
+from guided_frontend.compiling import ConstraintChecker
+from guided_frontend.errors import ApiError, BadRequest, Timeout
+from guided_frontend.limits import Gate
+from guided_frontend.reasoning import ReasoningSplitter
+from guided_frontend.schemas import ChatRequest
+from guided_frontend.served import ServedModel
+from guided_frontend.tool_calls import CallParser
+from guided_frontend.translate import Plan
+
+FINGERPRINT = "triton-guided-0.1.0"
+
+
+@dataclass(frozen=True)
+class Service:
+    """What every request uses. `threads` renders and tokenises off the event loop."""
+
+    backend: Backend
+    models: tuple[ServedModel, ...]
+    checker: ConstraintChecker
+    gate: Gate
+    threads: Executor
+    request_timeout: float
+
+    async def events(
+        self, model: ServedModel, request: GenerateRequest, request_id: str
+    ) -> AsyncGenerator[list[Event], None]:
+        """The generation, within the gate and the deadline. Raises ApiError."""
+        deadline = time.monotonic() + self.request_timeout
+        async with self.gate.slot(), aclosing(self.backend.generate(model.triton_name, request, request_id)) as batches:
+            async for events in batches:
+                yield events
+                if time.monotonic() > deadline:
+                    raise Timeout(f"the request took more than {self.request_timeout:g} s", label="deadline")
+
+
+class Chat:
+    """A chat completion that was accepted: its constraint compiles and its prompt fits."""
+
+    def __init__(self, service: Service, model: ServedModel, body: ChatRequest, plan: Plan, ids: list[int]) -> None:
+        self._service, self._model, self._body = service, model, body
+        self._request = plan.request(ids)
+        self._readers = [_reader(index, plan, model) for index in range(body.n)]
+        self._logprobs = plan.sampling.logprobs is not None
+        name = body.model or model.names[0]
+        self.id = f"chatcmpl-{uuid.uuid4().hex}"
+        self._envelope = Envelope(self.id, int(time.time()), name, FINGERPRINT)
+        self._last: list[Event] = []
+
+    async def whole(self) -> dict[str, Any]:
+        """The answer as one object."""
+        builders = [MessageBuilder() for _ in self._readers]
+        async with aclosing(self._service.events(self._model, self._request, self.id)) as batches:
+            async for events in batches:
+                for event in events:
+                    for delta in self._feed(event):
+                        builders[event.index].add(delta)
+                    builders[event.index].logprobs += map(chunks.logprob, event.logprobs or ())
+        choices = [self._choice(reader, builder) for reader, builder in zip(self._readers, builders, strict=True)]
+        return self._envelope.whole(choices, chunks.usage(self._last))
+
+    def _choice(self, reader: ChoiceReader, builder: MessageBuilder) -> dict[str, Any]:
+        held = {"content": builder.logprobs, "refusal": None} if self._logprobs else None
+        return {
+            "index": reader.index, "message": builder.to_dict(), "logprobs": held, "finish_reason": reader.finish_reason
+        }  # fmt: skip
+
+    async def stream(self) -> AsyncGenerator[bytes, None]:
+        """The answer as server-sent events. Raises ApiError before the first; later an error is an event."""
+        held: list[list[dict[str, Any]]] = [[] for _ in self._readers]
+        started = False
+        try:
+            async with aclosing(self._service.events(self._model, self._request, self.id)) as batches:
+                async for events in batches:
+                    bodies = [] if started else [self._opening(reader.index) for reader in self._readers]
+                    for event in events:
+                        bodies += self._chunks(event, held[event.index])
+                    started = True
+                    if bodies:
+                        yield b"".join(map(chunks.sse, bodies))
+        except ApiError as error:
+            if not started:
+                raise
+            yield chunks.sse(error.body())
+            return
+        yield self._closing()
+
+    def _opening(self, index: int) -> dict[str, Any]:
+        return self._chunk(chunks.chunk_choice(index, {"role": "assistant", "content": ""}, None, None))
+
+    def _chunks(self, event: Event, held: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Chunks of one event. `held`: log-probabilities whose text no chunk has shown yet."""
+        held += map(chunks.logprob, event.logprobs or ())
+        bodies = []
+        for delta in self._feed(event):
+            bodies.append(self._chunk(chunks.chunk_choice(event.index, delta.to_dict(), None, self._taken(held))))
+        reason = self._readers[event.index].finish_reason
+        if reason is not None:
+            bodies.append(self._chunk(chunks.chunk_choice(event.index, {}, reason, self._taken(held))))
+        return bodies
+
+    def _taken(self, held: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+        taken = held[:]
+        held.clear()
+        return taken if self._logprobs and taken else None
+
+    def _chunk(self, choice: dict[str, Any]) -> dict[str, Any]:
+        body = self._envelope.chunk([choice])
+        return body | {"usage": None} if self._with_usage else body
+
+    @property
+    def _with_usage(self) -> bool:
+        return self._body.stream_options is not None and self._body.stream_options.include_usage
+
+    def _closing(self) -> bytes:
+        if not self._with_usage:
+            return chunks.DONE
+        return chunks.sse(self._envelope.chunk([]) | {"usage": chunks.usage(self._last)}) + chunks.DONE
+
+    def _feed(self, event: Event) -> Iterable[chunks.Delta]:
+        if event.finish_reason is not None:
+            self._last.append(event)
+        return self._readers[event.index].feed(event)
+
+
+async def accept(service: Service, body: ChatRequest) -> Chat:
+    """Checks everything that can be refused without the model. Raises ApiError."""
+    model = served.find(service.models, body.model)
+    plan = translate.plan_chat(body, model)
+    if plan.constraint.spec.kind is not Kind.FREE:
+        await service.checker.check(plan.constraint.spec, plan.constraint.field)
+    ids = await asyncio.get_running_loop().run_in_executor(service.threads, _encode, body, plan, model)
+    _fits(len(ids), plan, model)
+    return Chat(service, model, body, plan, ids)
+
+
+def _encode(body: ChatRequest, plan: Plan, model: ServedModel) -> list[int]:
+    user: dict[str, Any] = {"messages": translate.template_messages(body.messages), **(body.chat_template_kwargs or {})}
+    user["tools"] = translate.template_tools(plan.constraint.shown) or None
+    trusted = {
+        "add_generation_prompt": True, "bos_token": model.bos, "eos_token": model.eos, "enable_thinking": plan.thinks,
+    }  # fmt: skip
+    return model.tokenizer.encode_chat(model.template, trusted, {k: v for k, v in user.items() if k not in trusted})
+
+
+def _fits(num_ids: int, plan: Plan, model: ServedModel) -> None:
+    wanted = plan.sampling.max_tokens or 1
+    if model.context is not None and num_ids + wanted > model.context:
+        raise BadRequest(
+            f"the context holds {model.context} tokens: the prompt has {num_ids} and max_tokens asks for {wanted}",
+            "messages",
+        )
+
+
+def _reader(index: int, plan: Plan, model: ServedModel) -> ChoiceReader:
+    calls = CallParser(model.format) if plan.constraint.spec.kind is Kind.TOOLS else None
+    markers = model.format.reasoning if model.thinks else None
+    thoughts = None if markers is None else ReasoningSplitter(markers, markers.opened_by_prompt and plan.thinks)
+    return ChoiceReader(index, calls, thoughts, _call_id)
+
+
+def _call_id() -> str:
+    return f"call_{uuid.uuid4().hex[:24]}"

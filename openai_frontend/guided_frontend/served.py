@@ -1,0 +1,123 @@
+"""One model that is served: its names, tokenizer, template, and how its family writes calls."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from guided_grammar.formats import ToolFormat, tool_format
+
+from guided_frontend.errors import NotFound
+from guided_frontend.prompt import ChatTemplate, PromptTokenizer
+from guided_frontend.settings import Settings
+
+_LOG = logging.getLogger("guided_frontend")
+_SHIPPED = "chatml_tools"
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """names: canonical name first. context: tokens of prompt plus answer, None when the server does not say.
+
+    shows_tools: False for a family without call markup and for models configured as too small for tools.
+    """
+
+    names: tuple[str, ...]
+    triton_name: str
+    tokenizer: PromptTokenizer
+    template: ChatTemplate
+    format: ToolFormat
+    shows_tools: bool
+    thinks: bool
+    context: int | None = None
+    bos: str = ""
+    eos: str = ""
+
+
+def load(settings: Settings, parameters: Mapping[str, str]) -> ServedModel:
+    """Reads the tokenizer folder. `parameters`: those of the Triton model's configuration.
+
+    Raises OSError or ValueError when the folder or the template cannot be read, InvalidConstraint for a format name.
+    """
+    folder = Path(settings.model or parameters.get("model", ""))
+    if not (folder / "tokenizer.json").is_file():
+        raise ValueError(f"no tokenizer.json in {str(folder)!r}; set model to the folder that holds it")
+    config = _json(folder / "tokenizer_config.json")
+    chosen = settings.chat_template or parameters.get("chat_template", "")
+    row = settings.tool_format or parameters.get("tool_format", "") or AUTO
+    template = _template(chosen, folder, config)
+    if row == AUTO:
+        row, template = _proposed(template, bool(chosen))
+        _LOG.info("tool format %s proposed from the chat template", row)
+    family = tool_format(row)
+    names = settings.served_model_names or (settings.triton_model,)
+    return ServedModel(
+        names=names,
+        triton_name=settings.triton_model,
+        tokenizer=PromptTokenizer(folder),
+        template=ChatTemplate(template),
+        format=family,
+        shows_tools=family.has_calls and not set(names) & set(settings.no_tools),
+        thinks="enable_thinking" in template and family.reasoning is not None,
+        context=_context(parameters, _json(folder / "config.json")),
+        bos=_token(config, "bos_token"),
+        eos=_token(config, "eos_token"),
+    )
+
+
+def _proposed(template: str, is_chosen: bool) -> tuple[str, str]:
+    """Format and template for a model of which only the template is known."""
+    if "<tool_call>" in template and "<function=" not in template and "<arg_key>" not in template:
+        return "hermes", template
+    if "<|im_start|>" in template and "tools" not in template and not is_chosen:
+        return "hermes", _shipped(_SHIPPED)
+    return "content_only", template
+
+
+def _context(parameters: Mapping[str, str], config: Mapping[str, Any]) -> int | None:
+    configured = int(parameters.get("max_model_len") or 0)
+    own = config.get("max_position_embeddings")
+    return configured or (own if isinstance(own, int) else None)
+
+
+def find(models: tuple[ServedModel, ...], name: str | None) -> ServedModel:
+    """The model of that name or alias; None is the first. Raises NotFound."""
+    if name is None:
+        return models[0]
+    for model in models:
+        if name in model.names:
+            return model
+    known = ", ".join(n for model in models for n in model.names)
+    raise NotFound(f"the model {name!r} does not exist; served here: {known}", "model")
+
+
+def _json(path: Path) -> Mapping[str, Any]:
+    loaded = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return loaded if isinstance(loaded, dict) else {}
+
+
+def _shipped(name: str) -> str:
+    return (resources.files("guided_frontend") / "templates" / f"{name}.jinja").read_text(encoding="utf-8")
+
+
+def _template(chosen: str, folder: Path, config: Mapping[str, Any]) -> str:
+    if chosen == _SHIPPED:
+        return _shipped(chosen)
+    path = Path(chosen) if chosen else folder / "chat_template.jinja"
+    if chosen or path.is_file():
+        return path.read_text(encoding="utf-8")
+    inside = config.get("chat_template")
+    if not isinstance(inside, str):
+        raise ValueError(f"{folder} holds no chat template; set chat_template")
+    return inside
+
+
+def _token(config: Mapping[str, Any], name: str) -> str:
+    token = config.get(name)
+    return str(token.get("content", "")) if isinstance(token, dict) else str(token or "")

@@ -1,0 +1,91 @@
+"""How one frontend process is set up: flags, then `GUIDED_*` variables, then defaults."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from guided_grammar.limits import Limits
+
+PREFIX = "GUIDED_"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Names of flags (`--triton-url`) and variables (`GUIDED_TRITON_URL`) are those of the fields; lists use commas.
+
+    model: folder with `tokenizer.json`; "" reads the parameter `model` of the Triton model's configuration.
+    served_model_names: the first is canonical, the rest are aliases; empty means the name of the Triton model.
+    tool_format: row of `guided_grammar.formats`; "" reads the Triton parameter; "auto" proposes one from the template.
+    chat_template: a file, or "chatml_tools" (ours); "" uses the model's own, or ours for ChatML without tools.
+    no_tools: served names of models too small to be shown tools.
+    first_token_timeout, token_timeout, request_timeout: seconds of silence before the first token, between tokens,
+        and for a request as a whole.
+    api_keys: file with one SHA-256 hex digest of a key per line; "" accepts any key.
+    unknown_fields: "refuse" or "ignore".
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 9000
+    triton_url: str = "127.0.0.1:8001"
+    triton_model: str = "guided_llm"
+    served_model_names: tuple[str, ...] = ()
+    model: str = ""
+    tool_format: str = ""
+    chat_template: str = ""
+    no_tools: tuple[str, ...] = ()
+    first_token_timeout: float = 120.0
+    token_timeout: float = 60.0
+    request_timeout: float = 600.0
+    compile_timeout: float = 10.0
+    compile_workers: int = 2
+    max_body_bytes: int = 8_388_608
+    max_concurrent: int = 256
+    max_queued: int = 256
+    queue_timeout: float = 30.0
+    keep_alive: int = 620
+    api_keys: str = ""
+    cors_origins: tuple[str, ...] = ()
+    unknown_fields: str = "refuse"
+    log_completions: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+
+def load(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
+    """Settings of a process. Exits with usage on an unknown flag or a value of the wrong type."""
+    parser = argparse.ArgumentParser(prog="python -m guided_frontend", description="OpenAI-compatible frontend")
+    for name, default in _flat():
+        flag, variable = f"--{name.replace('_', '-')}", PREFIX + name.upper()
+        parser.add_argument(
+            flag, dest=name, type=_reader(default), default=environ.get(variable) or default, help=f"env {variable}"
+        )
+    values = vars(parser.parse_args(argv))
+    limits = Limits(**{f.name: values.pop(_limit(f.name)) for f in fields(Limits)})
+    return Settings(**values, limits=limits)
+
+
+def _flat() -> list[tuple[str, Any]]:
+    own = [(f.name, getattr(Settings(), f.name)) for f in fields(Settings) if f.name != "limits"]
+    return own + [(_limit(f.name), f.default) for f in fields(Limits)]
+
+
+def _limit(name: str) -> str:
+    return f"limit_{name}"
+
+
+def _reader(default: Any) -> Any:
+    if isinstance(default, bool):
+        return _flag
+    return _names if isinstance(default, tuple) else type(default)
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in {"1", "true", "yes", "0", "false", "no"}:
+        raise argparse.ArgumentTypeError(f"expected true or false, got {text!r}")
+    return text.lower() in {"1", "true", "yes"}
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())

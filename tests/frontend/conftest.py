@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from guided_frontend.served import ServedModel
+from guided_frontend.settings import Settings
+from guided_testing.scripted_backend import Answer, ScriptedBackend, load_model, serving
+from openai import OpenAI
+
+
+@dataclass
+class Frontend:
+    """The application on a real port, over a scripted backend."""
+
+    url: str
+    backend: ScriptedBackend
+
+    def answers(self, *answers: Answer) -> None:
+        self.backend.answers = list(answers)
+        self.backend.requests.clear()
+
+    def post(self, body: Any, path: str = "/v1/chat/completions") -> httpx.Response:
+        return httpx.post(self.url + path, json=body, timeout=20)
+
+    def ask(self, **fields: Any) -> httpx.Response:
+        return self.post({"messages": [{"role": "user", "content": "Hi"}], **fields})
+
+    @property
+    def client(self) -> OpenAI:
+        return OpenAI(base_url=f"{self.url}/v1", api_key="flm", max_retries=0, timeout=20)
+
+
+@pytest.fixture(scope="session")
+def settings() -> Settings:
+    return Settings(served_model_names=("smollm2", "default"), max_body_bytes=100_000, compile_timeout=5.0)
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory, settings: Settings) -> ServedModel:
+    return load_model(tmp_path_factory.mktemp("model"), settings)
+
+
+@pytest.fixture(scope="session")
+def shared(settings: Settings, model: ServedModel) -> Iterator[Frontend]:
+    backend = ScriptedBackend()
+    with serving(settings, backend, model) as url:
+        yield Frontend(url, backend)
+
+
+@pytest.fixture
+def frontend(shared: Frontend) -> Frontend:
+    shared.backend.is_up = True
+    shared.backend.cancelled = 0
+    shared.answers(Answer())
+    return shared
