@@ -5,9 +5,9 @@
     item     = primary { "*" | "+" | "?" | "{" m "}" | "{" m "," "}" | "{" "," n "}" | "{" m "," n "}" }
     primary  = '"' chars '"' | "[" ["^"] ranges "]" | "." | name | "(" alts ")"
 
-Characters are Unicode scalar values; escapes: \\x41 \\u0041 \\U00000041 \\n \\r \\t \\\\ \\" \\[ \\] \\-. Comments run from # to
-the line's end. This is llama.cpp's dialect, plus `{,n}`, `_` in names and lines that continue a rule; its token
-references `<...>` are refused, because a grammar is compiled for any vocabulary. The last definition of a name counts.
+Characters are Unicode scalar values; escapes: \\x41 \\u0041 \\U00000041 \\n \\r \\t \\\\ \\" \\[ \\] \\-. Comments run
+from # to the line's end. This is llama.cpp's dialect, plus `{,n}`, `_` in names and lines that continue a rule; its
+token references `<...>` are refused: a grammar is compiled for any vocabulary. The last definition of a name counts.
 """
 
 from __future__ import annotations
