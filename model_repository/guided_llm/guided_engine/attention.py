@@ -59,9 +59,15 @@ class Step:
         width = int(new[new <= _SHORT].max(initial=1))
         gather = np.maximum(stops[:, None] - width + np.arange(width), starts[:, None])
         long = np.flatnonzero(new > _SHORT)
+        where = rows * cache.shape.max_len + positions
+        on_device = _on(cache.device, positions, where, stops - 1, gather, positions[gather])
         return Step(
             cache,
-            *_on(cache.device, positions, rows * cache.shape.max_len + positions, stops - 1, gather, positions[gather]),
+            on_device[0],
+            on_device[1],
+            on_device[2],
+            on_device[3],
+            on_device[4],
             tuple(Long(i, int(starts[i]), int(stops[i]), int(old[i] + new[i])) for i in long),
             int((old + new).max()),
         )
@@ -80,7 +86,7 @@ class Step:
 def _on(device: torch.device, *arrays: np.ndarray[Any, Any]) -> list[torch.Tensor]:
     """One copy to the device for all of them."""
     flat = torch.from_numpy(np.concatenate([a.reshape(-1) for a in arrays])).to(device, non_blocking=True)
-    parts = flat.split([a.size for a in arrays])
+    parts = torch.split(flat, [a.size for a in arrays])
     return [part.view(a.shape) for part, a in zip(parts, arrays, strict=True)]
 
 
@@ -108,8 +114,8 @@ def attend(
     short = tokens[step.gather.view(-1)].view(rows, width, shape.heads, -1, shape.head_dim).permute(0, 2, 3, 1, 4)
     group = short.shape[2]
     seen = step.mask(window).expand(-1, group, -1, -1).reshape(rows, 1, group * width, -1)
-    stored = [slots[:rows, : step.max_end].transpose(1, 2) for slots in (keys, values)]
-    mixed = _mix(short.reshape(rows, shape.heads, group * width, -1), *stored, seen, scaling, softcap)
+    k, v = (slots[:rows, : step.max_end].transpose(1, 2) for slots in (keys, values))
+    mixed = _mix(short.reshape(rows, shape.heads, group * width, -1), k, v, seen, scaling, softcap)
     mixed = (
         mixed.view(rows, shape.heads, group, width, -1).permute(0, 3, 1, 2, 4).reshape(rows * width, *tokens.shape[1:])
     )
@@ -118,9 +124,9 @@ def attend(
     out = torch.empty_like(tokens)
     out[step.gather.view(-1)] = mixed
     for long in step.longs:
-        stored = [slots[long.slot, : long.end].transpose(0, 1)[None] for slots in (keys, values)]
+        k, v = (slots[long.slot, : long.end].transpose(0, 1)[None] for slots in (keys, values))
         seen = _causal(long, window, tokens.device)
-        mixed = _mix(query[:, :, long.start : long.stop], *stored, seen, scaling, softcap)
+        mixed = _mix(query[:, :, long.start : long.stop], k, v, seen, scaling, softcap)
         out[long.start : long.stop] = mixed[0].transpose(0, 1)
     return out[None], None
 

@@ -97,6 +97,13 @@ class Engine:
         drawn = draw(logits, masks, choices) if choices else Drawn([], [], [])
         return self._commit(batch, drawn)
 
+    def step_and_deliver(self) -> None:
+        """One step, its events handed to their sinks, its figures to the metrics."""
+        started = time.monotonic()
+        outputs = self.step()
+        self._deliver(outputs)
+        self._metrics.step(self._scheduler, outputs, time.monotonic() - started)
+
     def _commit(self, batch: Batch, drawn: Drawn) -> list[Output]:
         for choice, chunk in zip(batch.rows, batch.chunks, strict=True):
             choice.cache(len(chunk))
@@ -110,17 +117,14 @@ class Engine:
                 outputs.append(Output(choice.request, choice.advance(token, logprob)))
             except RequestError as error:
                 outputs.append(Output(choice.request, error=error))
-            if choice.finish_reason:
+            if choice.is_finished:
                 self._scheduler.leave(choice)
         return outputs
 
     def _run(self) -> None:
         try:
             while self._take_inbox():
-                started = time.monotonic()
-                outputs = self.step()
-                self._deliver(outputs)
-                self._metrics.step(self._scheduler, outputs, time.monotonic() - started)
+                self.step_and_deliver()
             self._end_all(RequestError("the model is shutting down", 503))
         except BaseException as error:
             with self._wake:
@@ -141,21 +145,18 @@ class Engine:
             return not self._closing
 
     def _deliver(self, outputs: list[Output]) -> None:
-        failed: set[Request] = set()
+        """Events first, then the ends: choices of one request may finish in the same step."""
+        errors: dict[Request, RequestError | None] = {}
         for output in outputs:
-            if output.request in failed:
-                continue
-            if output.event is not None:
-                self._send(output.request, output.event)
-            else:
-                failed.add(output.request)
+            if output.error is not None:
                 self._scheduler.remove(output.request)
-                output.request.sink.close(output.error)
-
-    def _send(self, request: Request, event: Event) -> None:
-        request.sink.send(event)
-        if request.is_finished and event.finish_reason:
-            request.sink.close()
+                errors.setdefault(output.request, output.error)
+        for output in outputs:
+            if output.event is not None and output.request not in errors:
+                output.request.sink.send(output.event)
+        errors |= {o.request: None for o in outputs if o.request.is_finished and o.request not in errors}
+        for request, error in errors.items():
+            request.sink.close(error)
 
     def _end_all(self, error: RequestError) -> None:
         with self._wake:

@@ -96,7 +96,7 @@ class Grammars:
         if all(c.matcher is None for c in choices):
             return None
         matchers = [cast("GrammarMatcher | None", c.matcher) for c in choices]
-        return fill([m and m.session for m in matchers], self._vocabulary.vocab_size)
+        return fill([None if m is None else m.session for m in matchers], self._vocabulary.vocab_size)
 
     def _compiled(self, spec: GrammarSpec) -> Compiled:
         """One compile per spec, whoever asks meanwhile waits for it; refusals are remembered like results."""

@@ -77,7 +77,7 @@ class Intake:
             stop_ids=self._stop_ids,
             pieces=self._tokenizer.pieces(constrained.markers if constrained else frozenset()),
             drops_space=self._tokenizer.drops_space,
-            matchers=constrained and constrained.matchers,
+            matchers=constrained.matchers if constrained else None,
             jump_forward=self._jump_forward,
             timings=timings,
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 _BLOCK = 256
@@ -34,8 +36,7 @@ class KVCache:
     def __init__(self, shape: CacheShape, dtype: torch.dtype, device: torch.device) -> None:
         self.shape = shape
         size = (shape.layers, 2, shape.rows, shape.max_len, shape.heads, shape.head_dim)
-        # zeros, not empty: a masked position must hold a finite number, or 0 * NaN would spread
-        self.tensor = torch.zeros(size, dtype=dtype, device=device)
+        self.tensor = _zeros(size, dtype, device)
         self._held: dict[int, list[int]] = {}
 
     @property
@@ -58,6 +59,14 @@ class KVCache:
     def held(self) -> list[tuple[int, list[int]]]:
         """What the free slots hold."""
         return list(self._held.items())
+
+
+def _zeros(size: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Zeros, because a masked position must hold a finite number, or 0 * NaN would spread."""
+    if device.type != "cpu":
+        return torch.zeros(size, dtype=dtype, device=device)
+    # torch writes its zeros, which makes every page of every slot real at once; NumPy asks the system for zero pages
+    return torch.from_numpy(np.zeros(math.prod(size) * dtype.itemsize, np.uint8)).view(dtype).view(size)
 
 
 def common_prefix(a: list[int], b: list[int]) -> int:

@@ -96,7 +96,7 @@ class Request:
 
     @property
     def is_finished(self) -> bool:
-        return all(choice.finish_reason for choice in self.choices)
+        return all(choice.is_finished for choice in self.choices)
 
 
 class Choice:
@@ -123,6 +123,10 @@ class Choice:
         return len(self.tokens) - len(self.request.prompt)
 
     @property
+    def is_finished(self) -> bool:
+        return self.finish_reason is not None
+
+    @property
     def num_pending(self) -> int:
         """Tokens that have no keys and values yet; at least one while the choice runs."""
         return len(self.tokens) - self.num_cached
@@ -136,13 +140,9 @@ class Choice:
         if not self.request.timings.first_token:
             self.request.timings.first_token = time.monotonic()
         before, text = len(self.tokens), self._take(token)
-        if self.finish_reason is None and self.matcher is not None and self.request.jump_forward:
-            for forced in self.matcher.forced_tokens():
-                text += self._take(forced)
-                self.num_forced += 1
-                if self.finish_reason:
-                    break
-        if self.finish_reason and not self._stops.is_hit:
+        if self.request.jump_forward:
+            text += self._jump()
+        if self.is_finished and not self._stops.is_hit:
             text += self._stops.flush()
         added = tuple(self.tokens[before:])
         logprobs = (logprob,) if logprob is not None and added else None
@@ -162,6 +162,15 @@ class Choice:
         """Forget keys and values; the next steps compute them again from the tokens."""
         self.num_cached = 0
         self.num_preempted += 1
+
+    def _jump(self) -> str:
+        """Append what the grammar forces now, as far as the answer may go."""
+        text = ""
+        for forced in [] if self.matcher is None or self.is_finished else self.matcher.forced_tokens():
+            if not self.is_finished:
+                text += self._take(forced)
+                self.num_forced += 1
+        return text
 
     def _take(self, token: int) -> str:
         """Append one token; returns the text to release and sets `finish_reason` when it is the last."""

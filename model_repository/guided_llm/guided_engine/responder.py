@@ -32,17 +32,19 @@ class Responder:
     """
 
     def __init__(self, reply: Reply, post: Callable[[Responder], None], stream: bool) -> None:
-        self._reply, self._post, self._stream = reply, post, stream
+        self._post, self._stream = post, stream
+        # dropped with FINAL: a sender that is still referenced keeps Triton from unloading the model
+        self._reply: Reply | None = reply
         self._lock = threading.Lock()
         self._events: list[Event] = []
         self._error: RequestError | None = None
-        self._closed = self._posted = self._done = False
+        self._closed = self._posted = False
         self.cancelled = False
 
     @property
     def is_done(self) -> bool:
         """FINAL was sent."""
-        return self._done
+        return self._reply is None
 
     def send(self, event: Event) -> None:
         with self._lock:
@@ -68,20 +70,20 @@ class Responder:
         with self._lock:
             events, self._events = self._events, []
             self._posted, closed, error = False, self._closed, self._error
-        if self._done:
+        reply = self._reply
+        if reply is None:
             return
+        if closed:
+            self._reply = None
         if error is not None:
-            self._done = True
-            self._reply.fail(error)
+            reply.fail(error)
         elif closed or (events and not self.cancelled):
-            self._done = closed
-            self._reply.send(merge(events), closed)
-        if not self._done:
-            self.poll()
+            reply.send(merge(events), closed)
+        self.poll()
 
     def poll(self) -> None:
         """Sending thread: look whether the client is still there."""
-        if not self._done and not self.cancelled:
+        if self._reply is not None and not self.cancelled:
             self.cancelled = self._reply.is_cancelled()
 
 

@@ -111,7 +111,7 @@ class Scheduler:
 
     def _waits_for_sibling(self, choice: Choice) -> bool:
         first = choice.request.choices[0]
-        ready = first.finish_reason is not None or first.num_cached >= len(choice.request.prompt) - 1
+        ready = first.is_finished or first.num_cached >= len(choice.request.prompt) - 1
         return choice is not first and not choice.num_generated and not ready
 
     def _start(self, choice: Choice) -> None:

@@ -27,7 +27,6 @@ _INPUTS = (
     protocol.CONSTRAINT,
 )
 _JOIN_SECONDS = 10.0
-_CANCELLED = 499
 _CODES = {400: "INVALID_ARG", 429: "UNAVAILABLE", 499: "CANCELLED", 503: "UNAVAILABLE", 504: "UNAVAILABLE"}
 
 
@@ -45,9 +44,9 @@ class TritonPythonModel:
         model_config = json.loads(args["model_config"])
         parameters = {k: v["string_value"] for k, v in model_config.get("parameters", {}).items()}
         log.log_info(describe())
-        self._service: Service = Service(
-            EngineConfig.load(parameters, os.environ), TritonMetrics(args["model_instance_name"]), log.log_error
-        )
+        config = EngineConfig.load(parameters, os.environ)
+        self._metrics = TritonMetrics(args["model_instance_name"])
+        self._service: Service = Service(config, self._metrics, log.log_error)
         for line in self._service.facts:
             log.log_info(line)
         log.log_info(f"guided_llm is ready after {time.monotonic() - started:.1f} s")
@@ -69,6 +68,7 @@ class TritonPythonModel:
 
     def finalize(self) -> None:
         self._service.stop(_JOIN_SECONDS)
+        self._metrics.close()
 
 
 class TritonReply:
@@ -101,13 +101,18 @@ class TritonMetrics:
         from guided_engine.metrics import COUNTERS, GAUGES, HISTOGRAMS
 
         labels = {"instance": instance}
-        self._families = []
+        self._families: list[Any] = []
         self._metrics: dict[str, Any] = {}
         for kind, table in (("GAUGE", GAUGES), ("COUNTER", COUNTERS)):
             for name, text in table.items():
                 self._metrics[name] = self._family(name, text, kind).Metric(labels=labels)
         for name, (text, buckets) in HISTOGRAMS.items():
             self._metrics[name] = self._family(name, text, "HISTOGRAM").Metric(labels=labels, buckets=list(buckets))
+
+    def close(self) -> None:
+        """Give the metrics back while the server still listens; at the interpreter's end that crashes the stub."""
+        self._metrics.clear()
+        self._families.clear()
 
     def _family(self, name: str, text: str, kind: str) -> Any:
         family = pb_utils.MetricFamily(name=name, description=text, kind=getattr(pb_utils.MetricFamily, kind))
@@ -116,10 +121,13 @@ class TritonMetrics:
         return family
 
     def set(self, name: str, value: float) -> None:
-        self._metrics[name].set(value)
+        if name in self._metrics:
+            self._metrics[name].set(value)
 
     def add(self, name: str, value: float) -> None:
-        self._metrics[name].increment(value)
+        if name in self._metrics:
+            self._metrics[name].increment(value)
 
     def observe(self, name: str, value: float) -> None:
-        self._metrics[name].observe(value)
+        if name in self._metrics:
+            self._metrics[name].observe(value)

@@ -1,0 +1,48 @@
+"""Settings: config.pbtxt's parameters, overridden by the environment; what does not fit is an error."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from guided_engine.config import EngineConfig
+
+PBTXT = Path(__file__).parents[2] / "model_repository/guided_llm/config.pbtxt"
+
+
+def parameters() -> dict[str, str]:
+    found = re.findall(r'key: "(\w+)", value: \{ string_value: "([^"]*)" \}', PBTXT.read_text())
+    return dict(found)
+
+
+def test_config_pbtxt_names_every_setting_and_gives_the_defaults() -> None:
+    assert set(parameters()) == {f.name for f in fields(EngineConfig)}
+    assert EngineConfig.load(parameters(), {}) == EngineConfig()
+
+
+def test_the_environment_overrides_a_parameter() -> None:
+    config = EngineConfig.load(
+        {"max_rows": "4", "model": "a"}, {"GUIDED_MAX_ROWS": "8", "GUIDED_JUMP_FORWARD": "false"}
+    )
+    assert (config.max_rows, config.model, config.jump_forward) == (8, "a", False)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"max_row": "4"}, "unknown parameter 'max_row'"),
+        ({"max_rows": "many"}, "max_rows must be a number"),
+        ({"max_rows": "0"}, "max_rows must be at least 1, got 0"),
+        ({"jump_forward": "maybe"}, "jump_forward must be true or false"),
+        ({"dtype": "int3"}, "dtype must be one of"),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_named(given: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        EngineConfig.load(given, {})
+
+
+def test_tritons_own_parameters_are_left_to_it() -> None:
+    assert EngineConfig.load({"EXECUTION_ENV_PATH": "/venv"}, {}) == EngineConfig()
