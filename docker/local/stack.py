@@ -109,7 +109,7 @@ class Stack:
 
         begin = time.monotonic()
         if not service.wait_ready(self._config.ready_s, tick):
-            tail = "\n".join(service.log.read_text(errors="replace").splitlines()[-25:])
+            tail = "\n".join(service.tail(40))
             raise LaunchError(f"{service.name} did not become ready: {service.fault or 'timeout'}\n{tail}")
         self._report(f"{service.name} ready in {time.monotonic() - begin:.1f} s")
 

@@ -107,6 +107,11 @@ class Service:
             time.sleep(0.2)
         return False
 
+    def tail(self, lines: int) -> list[str]:
+        """The last lines of its log, without the server's tables of options."""
+        text = self.log.read_text(errors="replace").splitlines()
+        return [line for line in text if line and line[0] not in "+|"][-lines:]
+
     def note_children(self) -> None:
         if self.watch and self.process is not None:
             self._children = tuple(p for p in descendants(self.process.pid) if _name(p) == self.watch[:15])
