@@ -2,61 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
 from collections.abc import AsyncGenerator, Iterable
-from concurrent.futures import Executor
 from contextlib import aclosing
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from guided_engine.protocol import Event, GenerateRequest
+from guided_engine.protocol import Event
 from guided_grammar.spec import Kind
 
 from guided_frontend import chunks, served, translate
-from guided_frontend.backend import Backend
 from guided_frontend.chunks import ChoiceReader, Envelope, MessageBuilder
-from guided_frontend.compiling import ConstraintChecker
-from guided_frontend.errors import ApiError, BadRequest, Timeout
-from guided_frontend.limits import Gate
+from guided_frontend.errors import ApiError
+from guided_frontend.observe import Record
 from guided_frontend.reasoning import ReasoningSplitter
 from guided_frontend.schemas import ChatRequest
 from guided_frontend.served import ServedModel
+from guided_frontend.service import FINGERPRINT, Service, check_fit
 from guided_frontend.tool_calls import CallParser
 from guided_frontend.translate import Plan
-
-FINGERPRINT = "triton-guided-0.1.0"
-
-
-@dataclass(frozen=True)
-class Service:
-    """What every request uses. `threads` renders and tokenises off the event loop."""
-
-    backend: Backend
-    models: tuple[ServedModel, ...]
-    checker: ConstraintChecker
-    gate: Gate
-    threads: Executor
-    request_timeout: float
-
-    async def events(
-        self, model: ServedModel, request: GenerateRequest, request_id: str
-    ) -> AsyncGenerator[list[Event], None]:
-        """The generation, within the gate and the deadline. Raises ApiError."""
-        deadline = time.monotonic() + self.request_timeout
-        async with self.gate.slot(), aclosing(self.backend.generate(model.triton_name, request, request_id)) as batches:
-            async for events in batches:
-                yield events
-                if time.monotonic() > deadline:
-                    raise Timeout(f"the request took more than {self.request_timeout:g} s", label="deadline")
 
 
 class Chat:
     """A chat completion that was accepted: its constraint compiles and its prompt fits."""
 
-    def __init__(self, service: Service, model: ServedModel, body: ChatRequest, plan: Plan, ids: list[int]) -> None:
-        self._service, self._model, self._body = service, model, body
+    def __init__(
+        self, service: Service, model: ServedModel, body: ChatRequest, plan: Plan, ids: list[int], record: Record
+    ) -> None:
+        self._service, self._model, self._body, self._record = service, model, body, record
         self._request = plan.request(ids)
         self._readers = [_reader(index, plan, model) for index in range(body.n)]
         self._logprobs = plan.sampling.logprobs is not None
@@ -68,7 +42,7 @@ class Chat:
     async def whole(self) -> dict[str, Any]:
         """The answer as one object."""
         builders = [MessageBuilder() for _ in self._readers]
-        async with aclosing(self._service.events(self._model, self._request, self.id)) as batches:
+        async with aclosing(self._events()) as batches:
             async for events in batches:
                 for event in events:
                     for delta in self._feed(event):
@@ -88,7 +62,7 @@ class Chat:
         held: list[list[dict[str, Any]]] = [[] for _ in self._readers]
         started = False
         try:
-            async with aclosing(self._service.events(self._model, self._request, self.id)) as batches:
+            async with aclosing(self._events()) as batches:
                 async for events in batches:
                     bodies = [] if started else [self._opening(reader.index) for reader in self._readers]
                     for event in events:
@@ -99,9 +73,17 @@ class Chat:
         except ApiError as error:
             if not started:
                 raise
+            self._record.error = error
             yield chunks.sse(error.body())
             return
         yield self._closing()
+
+    async def _events(self) -> AsyncGenerator[list[Event], None]:
+        events = self._service.events(self._model, self._request, self._record.request_id)
+        async with aclosing(events) as batches:
+            async for batch in batches:
+                self._record.take(batch)
+                yield batch
 
     def _opening(self, index: int) -> dict[str, Any]:
         return self._chunk(chunks.chunk_choice(index, {"role": "assistant", "content": ""}, None, None))
@@ -141,33 +123,27 @@ class Chat:
         return self._readers[event.index].feed(event)
 
 
-async def accept(service: Service, body: ChatRequest) -> Chat:
+async def accept(service: Service, body: ChatRequest, record: Record) -> Chat:
     """Checks everything that can be refused without the model. Raises ApiError."""
     model = served.find(service.models, body.model)
+    record.model = model.names[0]
     plan = translate.plan_chat(body, model)
-    if plan.constraint.spec.kind is not Kind.FREE:
-        await service.checker.check(plan.constraint.spec, plan.constraint.field)
-    ids = await asyncio.get_running_loop().run_in_executor(service.threads, _encode, body, plan, model)
-    _fits(len(ids), plan, model)
-    return Chat(service, model, body, plan, ids)
+    record.constraint = plan.constraint
+    record.compile_seconds = (await service.checker.check(plan.constraint.spec, plan.constraint.field)).seconds
+    ids = await service.off_loop(partial(encode, body, plan, model))
+    check_fit(len(ids), plan.sampling.max_tokens, model, "messages")
+    return Chat(service, model, body, plan, ids, record)
 
 
-def _encode(body: ChatRequest, plan: Plan, model: ServedModel) -> list[int]:
-    user: dict[str, Any] = {"messages": translate.template_messages(body.messages), **(body.chat_template_kwargs or {})}
-    user["tools"] = translate.template_tools(plan.constraint.shown) or None
+def encode(body: ChatRequest, plan: Plan, model: ServedModel) -> list[int]:
+    """The prompt's ids. Raises BadRequest when the template refuses the messages."""
     trusted = {
         "add_generation_prompt": True, "bos_token": model.bos, "eos_token": model.eos, "enable_thinking": plan.thinks,
     }  # fmt: skip
-    return model.tokenizer.encode_chat(model.template, trusted, {k: v for k, v in user.items() if k not in trusted})
-
-
-def _fits(num_ids: int, plan: Plan, model: ServedModel) -> None:
-    wanted = plan.sampling.max_tokens or 1
-    if model.context is not None and num_ids + wanted > model.context:
-        raise BadRequest(
-            f"the context holds {model.context} tokens: the prompt has {num_ids} and max_tokens asks for {wanted}",
-            "messages",
-        )
+    user = {key: value for key, value in (body.chat_template_kwargs or {}).items() if key not in trusted}
+    user["messages"] = translate.template_messages(body.messages)
+    user["tools"] = translate.template_tools(plan.constraint.shown) or None
+    return model.tokenizer.encode_chat(model.template, trusted, user)
 
 
 def _reader(index: int, plan: Plan, model: ServedModel) -> ChoiceReader:

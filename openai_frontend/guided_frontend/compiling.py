@@ -1,83 +1,84 @@
-"""Checks constraints before the model is asked: off the event loop, bounded in time and number, remembered."""
+"""Checks constraints before the model is asked: off the event loop, in killable processes, remembered."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from guided_grammar.compiler import compile_spec
 from guided_grammar.errors import GrammarError
 from guided_grammar.limits import Limits
-from guided_grammar.spec import GrammarSpec
+from guided_grammar.pool import CompilePool, PoolBusy, PoolClosed
+from guided_grammar.spec import FREE, GrammarSpec, Kind
 
-from guided_frontend.errors import BadRequest, Busy, of_grammar
+from guided_frontend.errors import REFUSED, BadRequest, Busy, Unavailable, of_grammar
 
+_LOG = logging.getLogger("guided_frontend")
 _REMEMBERED = 4096
+_CALLERS_PER_WORKER = 16
 
 
 @dataclass(frozen=True)
 class Checked:
-    """Outcome of one check. `seconds`: what it took when it was not remembered."""
+    """A constraint that compiles. seconds: what the check took, 0 when it was remembered. size: bytes of grammar."""
 
     seconds: float
-    error: GrammarError | None = None
+    size: int
 
 
 class ConstraintChecker:
-    """Owns the compile threads and the memory of outcomes."""
+    """Owns the compile processes. `workers` of them, each compile at most `timeout` seconds."""
 
     def __init__(self, limits: Limits, workers: int, timeout: float) -> None:
-        self._limits, self._timeout = limits, timeout
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="compile")
-        self._slots = workers * 16
-        self._running: dict[str, asyncio.Future[Checked]] = {}
-        self._known: OrderedDict[str, Checked] = OrderedDict()
+        self._pool = CompilePool(limits, workers, timeout)
+        self._most = workers * _CALLERS_PER_WORKER
+        self._callers = ThreadPoolExecutor(self._most, thread_name_prefix="compile")
+        self._num_running = 0
+        self._known: OrderedDict[str, int] = OrderedDict()
+
+    def warm_up(self) -> None:
+        """Starts a process, so that the first request does not wait for it."""
+        self._callers.submit(self._pool.compile, GrammarSpec(Kind.CHOICE, ["a"]))
 
     async def check(self, spec: GrammarSpec, field: str) -> Checked:
         """Raises BadRequest naming `field` when the constraint is refused, Busy when too many compile already."""
+        if spec.kind is FREE.kind:
+            return Checked(0.0, 0)
         key = spec.key
-        checked = self._known.get(key)
-        if checked is None:
-            checked = await self._compiled(key, spec, field)
-        else:
+        size = self._known.get(key)
+        if size is not None:
             self._known.move_to_end(key)
-        if checked.error is not None:
-            raise of_grammar(checked.error, field)
-        return checked
-
-    async def _compiled(self, key: str, spec: GrammarSpec, field: str) -> Checked:
-        """Equal constraints that arrive together compile once."""
-        future = self._running.get(key)
-        if future is None:
-            if len(self._running) >= self._slots:
-                raise Busy("too many constraints are being compiled; try again")
-            future = asyncio.get_running_loop().run_in_executor(self._threads, self._compile, spec)
-            self._running[key] = future
-            future.add_done_callback(lambda done: self._remember(key, done))
-        try:
-            return await asyncio.wait_for(asyncio.shield(future), self._timeout)
-        except asyncio.TimeoutError:
-            raise BadRequest(f"{field}: compiling took more than {self._timeout:g} s", field, label="refused") from None
-
-    def _compile(self, spec: GrammarSpec) -> Checked:
+            return Checked(0.0, size)
+        if self._num_running >= self._most:
+            raise Busy("too many constraints are being compiled; try again", label="queue full")
         start = time.perf_counter()
+        self._num_running += 1
         try:
-            compile_spec(spec, self._limits)
-        except GrammarError as error:
-            return Checked(time.perf_counter() - start, error)
-        except RecursionError:
-            return Checked(time.perf_counter() - start, GrammarError("nested too deeply to compile"))
-        return Checked(time.perf_counter() - start)
-
-    def _remember(self, key: str, done: asyncio.Future[Checked]) -> None:
-        self._running.pop(key, None)
-        if not done.cancelled() and done.exception() is None:
-            self._known[key] = done.result()
-        while len(self._known) > _REMEMBERED:
+            size = await asyncio.get_running_loop().run_in_executor(self._callers, self._compile, spec, field)
+        finally:
+            self._num_running -= 1
+        self._known[key] = size
+        if len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
+        return Checked(time.perf_counter() - start, size)
+
+    def _compile(self, spec: GrammarSpec, field: str) -> int:
+        try:
+            return len(self._pool.compile(spec).text)
+        except GrammarError as error:
+            raise of_grammar(error, field) from None
+        except PoolBusy as error:
+            raise Busy(str(error), label="queue full") from None
+        except PoolClosed:
+            raise Unavailable("the server is shutting down") from None
+        except RuntimeError as error:
+            # A fault of the compiler: the constraint is refused like any other that cannot be enforced, and told here.
+            _LOG.error("the compiler failed on %s: %s", field, error)
+            raise BadRequest(f"{field}: this constraint cannot be compiled", field, label=REFUSED) from None
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._pool.close()
+        self._callers.shutdown(wait=False, cancel_futures=True)

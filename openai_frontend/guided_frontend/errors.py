@@ -20,7 +20,10 @@ from guided_grammar.errors import GrammarError
 
 
 class ApiError(Exception):
-    """Ends a request. `param`: the request field at fault. `label`: the outcome it counts as (see `observe`)."""
+    """Ends a request. `param`: the request field at fault. `label`: the outcome it counts as (see `observe`).
+
+    `keyword`: the part of a refused constraint at fault.
+    """
 
     status = 500
     kind = "server_error"
@@ -28,7 +31,7 @@ class ApiError(Exception):
 
     def __init__(self, message: str, param: str | None = None, *, label: str = "") -> None:
         super().__init__(message)
-        self.message, self.param, self.label = message, param, label
+        self.message, self.param, self.label, self.keyword = message, param, label, ""
 
     def body(self) -> dict[str, Any]:
         """`{"error": {message, type, param, code}}`; `param` is left out where no field is at fault."""
@@ -87,11 +90,14 @@ def of_status(status: int, message: str, param: str | None = None, *, label: str
 
 def of_engine(error: RequestError) -> ApiError:
     """What the engine said, as an HTTP answer."""
-    label = REFUSED if error.detail else ""
-    return of_status(error.status, error.message, error.param, label=label)
+    told = of_status(error.status, error.message, error.param, label=REFUSED if error.detail else "")
+    told.keyword = str(error.detail.get("keyword", ""))
+    return told
 
 
 def of_grammar(error: GrammarError, field: str) -> BadRequest:
     """A refused constraint; `field` is the request field that carried it."""
     named = error.message if field in error.message else f"{field}: {error.message}"
-    return BadRequest(named, field, label=REFUSED)
+    told = BadRequest(named, field, label=REFUSED)
+    told.keyword = error.keyword
+    return told

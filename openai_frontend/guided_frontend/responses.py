@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from guided_frontend.observe import Record
+
 Result = TypeVar("Result")
 
 
@@ -42,16 +44,16 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, first: bytes, rest: AsyncGenerator[bytes, None], headers: dict[str, str]) -> None:
-        super().__init__(headers={"cache-control": "no-cache", "x-accel-buffering": "no", **headers})
+    def __init__(self, first: bytes, rest: AsyncGenerator[bytes, None], record: Record) -> None:
+        super().__init__(headers={"cache-control": "no-cache", "x-accel-buffering": "no"})
         del self.headers["content-length"]
-        self._first, self._rest = first, rest
+        self._first, self._rest, self._record = first, rest, record
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await until_gone(receive, self._send(send))
         except (ClientGone, OSError):
-            pass
+            self._record.is_gone = True
         finally:
             await self._rest.aclose()
 

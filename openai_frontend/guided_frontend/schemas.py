@@ -140,6 +140,30 @@ class Generation(Fields):
     response_format: ResponseFormat | None = None
 
 
+class TokenizeRequest(Fields):
+    """Body of `POST /tokenize`: `prompt`, or `messages` with the fields that change what the template writes."""
+
+    model: str | None = None
+    prompt: str | None = None
+    messages: Annotated[list[Message], Field(min_length=1)] | None = None
+    tools: list[Tool] = []
+    think: bool | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+
+    def as_chat(self) -> ChatRequest:
+        assert self.messages is not None
+        return ChatRequest(
+            messages=self.messages, tools=self.tools, think=self.think, chat_template_kwargs=self.chat_template_kwargs
+        )
+
+
+class DetokenizeRequest(Fields):
+    """Body of `POST /detokenize`."""
+
+    model: str | None = None
+    tokens: list[int]
+
+
 class ChatRequest(Generation):
     """Body of `POST /v1/chat/completions`."""
 
@@ -167,3 +191,12 @@ class CompletionRequest(Generation):
     prompt: str | list[str] | list[int] | list[list[int]]
     echo: bool = False
     logprobs: Annotated[int, Field(ge=0, le=TOP_LOGPROBS)] | None = None
+
+
+class CheckRequest(ChatRequest):
+    """Body of `POST /v1/constraints/check`: a chat request that needs no messages."""
+
+    messages: list[Message] = []
+
+    def as_chat(self) -> ChatRequest:
+        return self

@@ -1,0 +1,98 @@
+"""The outermost layer: request ids, API keys, and the record that is logged and counted when an answer has ended."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import time
+import uuid
+from pathlib import Path
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from guided_frontend.errors import ApiError, Unauthorized
+from guided_frontend.metrics import Metrics
+from guided_frontend.observe import Record
+
+_ID = re.compile(r"[\x21-\x7e]{1,128}")
+_OPEN = ("/health", "/metrics", "/version", "/docs", "/openapi.json")
+_MEASURED = {"/v1/chat/completions": "chat", "/v1/completions": "completions"}
+
+
+class ApiKeys:
+    """SHA-256 digests of the keys that are let in; none means everybody is."""
+
+    def __init__(self, digests: tuple[bytes, ...]) -> None:
+        self._digests = digests
+
+    @staticmethod
+    def read(path: str) -> ApiKeys:
+        """One hexadecimal digest per line; "" is no file. Raises OSError, ValueError."""
+        lines = Path(path).read_text(encoding="ascii").split() if path else []
+        digests = tuple(bytes.fromhex(line) for line in lines)
+        if any(len(digest) != 32 for digest in digests) or (path and not digests):
+            raise ValueError(f"{path} must hold SHA-256 digests in hexadecimal, one per line")
+        return ApiKeys(digests)
+
+    def check(self, authorization: str) -> None:
+        """Raises Unauthorized. All digests are compared, each in constant time."""
+        if not self._digests:
+            return
+        scheme, _, key = authorization.partition(" ")
+        digest = hashlib.sha256(key.strip().encode()).digest()
+        matches = [hmac.compare_digest(digest, known) for known in self._digests]
+        if scheme.lower() != "bearer" or not any(matches):
+            raise Unauthorized("a valid API key is needed: Authorization: Bearer <key>")
+
+
+class Edge:
+    """ASGI middleware. The record is found at `request.state.record`."""
+
+    def __init__(self, app: ASGIApp, keys: ApiKeys, metrics: Metrics, log_completions: bool) -> None:
+        self._app, self._keys, self._metrics, self._log_completions = app, keys, metrics, log_completions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        request_id = given if _ID.fullmatch(given) else f"req_{uuid.uuid4().hex}"
+        record = Record(request_id, _MEASURED.get(scope["path"], ""), self._log_completions)
+        scope.setdefault("state", {})["record"] = record
+
+        async def tagged(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                record.status = message["status"]
+                MutableHeaders(scope=message)["x-request-id"] = request_id
+            await send(message)
+
+        try:
+            if scope["method"] != "OPTIONS" and not scope["path"].startswith(_OPEN):
+                self._keys.check(headers.get("authorization", ""))
+        except ApiError as error:
+            await _refuse(tagged, error)
+            return
+        await self._measured(record, scope, receive, tagged)
+
+    async def _measured(self, record: Record, scope: Scope, receive: Receive, send: Send) -> None:
+        if not record.endpoint:
+            await self._app(scope, receive, send)
+            return
+        self._metrics.started()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            record.end = time.perf_counter()
+            self._metrics.finished(record)
+            record.log()
+
+
+async def _refuse(send: Send, error: ApiError) -> None:
+    body = json.dumps(error.body()).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

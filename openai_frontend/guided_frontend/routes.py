@@ -1,0 +1,130 @@
+"""The endpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypeVar
+
+from fastapi import FastAPI, Request
+from starlette.responses import Response
+
+from guided_frontend import chat, inspection, served, text
+from guided_frontend.body import read
+from guided_frontend.chat import Chat
+from guided_frontend.limits import read_body
+from guided_frontend.metrics import Metrics
+from guided_frontend.observe import Record
+from guided_frontend.responses import EventStream, until_gone
+from guided_frontend.schemas import (
+    ChatRequest,
+    CheckRequest,
+    CompletionRequest,
+    DetokenizeRequest,
+    Fields,
+    Generation,
+    TokenizeRequest,
+)
+from guided_frontend.served import ServedModel
+from guided_frontend.service import Service
+from guided_frontend.settings import Settings
+from guided_frontend.text import Text
+
+Wanted = TypeVar("Wanted", bound=Generation)
+Asked = TypeVar("Asked", bound=Fields)
+_PACKAGES = ("triton-guided", "xgrammar", "tokenizers", "transformers", "torch", "triton", "fastapi", "tritonclient")
+
+
+def add_generation(app: FastAPI, service: Service, settings: Settings) -> None:
+    """`/v1/chat/completions` and `/v1/completions`."""
+
+    def serve(
+        path: str, kind: type[Wanted], accept: Callable[[Service, Wanted, Record], Awaitable[Chat | Text]]
+    ) -> None:
+        @app.post(path, openapi_extra=_body(kind), name=path)
+        async def endpoint(request: Request) -> Response:
+            raw = await read_body(request, settings.max_body_bytes)
+            wanted = read(kind, raw, ignore_unknown=settings.unknown_fields == "ignore")
+            job = await accept(service, wanted, request.state.record)
+            if not wanted.stream:
+                return _json(await until_gone(request.receive, job.whole()))
+            parts = job.stream()
+            first = await until_gone(request.receive, parts.__anext__())
+            return EventStream(first, parts, request.state.record)
+
+    serve("/v1/chat/completions", ChatRequest, chat.accept)
+    serve("/v1/completions", CompletionRequest, text.accept)
+
+
+def add_inspection(app: FastAPI, service: Service, settings: Settings) -> None:
+    """Endpoints that answer without the engine."""
+
+    def serve(path: str, kind: type[Asked], answer: Callable[[Service, Asked], Awaitable[dict[str, Any]]]) -> None:
+        @app.post(path, openapi_extra=_body(kind), name=path)
+        async def endpoint(request: Request) -> Response:
+            raw = await read_body(request, settings.max_body_bytes)
+            return _json(await answer(service, read(kind, raw)))
+
+    serve("/tokenize", TokenizeRequest, inspection.tokenize)
+    serve("/detokenize", DetokenizeRequest, inspection.detokenize)
+    serve("/v1/constraints/check", CheckRequest, inspection.check)
+    started = int(time.time())
+
+    @app.get("/v1/models")
+    async def list_models() -> Response:
+        cards = [_card(model, name, started) for model in service.models for name in model.names]
+        return _json({"object": "list", "data": cards})
+
+    @app.get("/v1/models/{name:path}")
+    async def one_model(name: str) -> Response:
+        return _json(_card(served.find(service.models, name), name, started))
+
+
+def add_operation(app: FastAPI, service: Service, metrics: Metrics) -> None:
+    """What an operator asks for."""
+
+    @app.get("/health")
+    async def health() -> Response:
+        return _json({"status": "ok"})
+
+    @app.get("/health/ready")
+    async def ready() -> Response:
+        found = await asyncio.gather(*(service.backend.ready(model.triton_name) for model in service.models))
+        return _json({"status": "ready" if all(found) else "not ready"}, 200 if all(found) else 503)
+
+    @app.get("/version")
+    async def versions() -> Response:
+        found = {name: _installed(name) for name in _PACKAGES}
+        return _json({"server": dict(await service.backend.versions()), "packages": found})
+
+    @app.get("/metrics")
+    async def scrape() -> Response:
+        return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _card(model: ServedModel, name: str, started: int) -> dict[str, Any]:
+    return {
+        "id": name, "object": "model", "created": started, "owned_by": "triton-guided", "root": model.names[0],
+        "max_model_len": model.context, "tool_format": model.format.name, "shows_tools": model.shows_tools,
+        "reasons": model.thinks,
+    }  # fmt: skip
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _json(content: dict[str, Any], status: int = 200) -> Response:
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return Response(text.encode("utf-8", "replace"), status, media_type="application/json")
+
+
+def _body(kind: type[Fields]) -> dict[str, Any]:
+    """What the OpenAPI document says about a body that the route reads itself."""
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": kind.model_json_schema()}}}}
