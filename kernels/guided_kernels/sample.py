@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from guided_kernels import reference
+from guided_kernels import cpu, reference
 from guided_kernels.check import check
 from guided_kernels.edits import Edits
 from guided_kernels.params import SampleParams
@@ -32,4 +32,6 @@ def sample(
     Raises ValueError for a wrong shape, dtype or device; faults of values end in `Sampled.status`.
     """
     check(logits, rows, params, top_logprobs, edits)
+    if logits.device.type == "cpu":
+        return cpu.sample(logits, rows, params, top_logprobs, edits, logprobs)
     return reference.sample(logits, rows, params, top_logprobs, edits, logprobs)

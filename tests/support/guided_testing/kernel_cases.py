@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from guided_kernels import philox, reference
+from guided_kernels.edits import Edits
 from guided_kernels.params import SampleParams
 from guided_kernels.rows import BITS, FORCED, IDS, MAX_IDS, UNCONSTRAINED, Rows
+from guided_kernels.sampled import Sampled
 
 MASK_KINDS = ("dense", "sparse", "half", "all", "none", "runs", "one")
 
@@ -90,3 +93,21 @@ def params(
         torch.full((num_rows,), seed, dtype=torch.int64),
         torch.arange(num_rows, dtype=torch.int64),
     )
+
+
+def assert_agrees(got: Sampled, logits: torch.Tensor, rows: Rows, given: SampleParams, edits: Edits | None) -> int:
+    """Status and ids are the oracle's; returns how many ids were compared.
+
+    A float32 sum may fall on the other side of the uniform: an id may differ only where the oracle's own running sum
+    comes within 2e-6 of it, and then must be one the law allows.
+    """
+    want = reference.sample(logits, rows, given, edits=edits)
+    assert got.status.tolist() == want.status.tolist()
+    allowed = reference.allowed_tokens(rows, logits.shape[1])
+    masked = reference.edited_logits(logits, edits).masked_fill(~allowed, -torch.inf)
+    for row in (got.ids != want.ids).nonzero()[:, 0].tolist():
+        one = SampleParams(*(getattr(given, name)[row : row + 1] for name in vars(given)))
+        law = reference.probabilities(masked[row : row + 1], one)[0]
+        distance = (law.cumsum(0) - philox.uniform(one.seed, one.step)).abs().min()
+        assert law[got.ids[row]] > 0 and distance < 2e-6, f"row {row}: got {got.ids[row]}, want {want.ids[row]}"
+    return int((got.ids == want.ids).sum())

@@ -1,0 +1,112 @@
+"""Passes over the tiles of a row: maxima and sums, the likeliest tokens, the draw."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from guided_kernels._cpu_tile import TILE, Source, extremes, is_empty, load, num_tiles, part_of, total, weigh
+from guided_kernels._numba import NEG_INF, exp2, jit
+
+
+class Scratch(NamedTuple):
+    """x, weight: float32[max(vocab, MAX_IDS)]. tile_max: float32, tile_sum: float64, one per tile of x.
+
+    Where tile_max is -inf, x and weight of the tile hold nothing.
+    """
+
+    x: Any
+    weight: Any
+    tile_max: Any
+    tile_sum: Any
+
+
+@jit
+def scan(source: Source, scratch: Scratch, scale: Any) -> tuple[Any, Any, bool]:
+    """Put the row into scratch.x; its best logit, sum of 2**((x - best) * scale), and whether one is NaN or +inf.
+
+    Fills tile_max, and tile_sum unless scale is 0.
+    """
+    best, bad = NEG_INF, False
+    tiles = num_tiles(source.size)
+    for tile in range(tiles):
+        scratch.tile_max[tile], scratch.tile_sum[tile] = NEG_INF, 0.0
+        if is_empty(source, tile):
+            continue
+        part = part_of(scratch.x, tile, source.size)
+        load(source, tile * TILE, part)
+        high, broken = extremes(part)
+        bad |= broken
+        scratch.tile_max[tile] = high
+        best = max(best, high)
+        if scale > 0 and high > NEG_INF:
+            scratch.tile_sum[tile] = total(part, high, scale)
+    for tile in range(tiles):
+        if scratch.tile_sum[tile] > 0:
+            scratch.tile_sum[tile] *= exp2((scratch.tile_max[tile] - best) * scale)
+    return best, scratch.tile_sum[:tiles].sum(), bad
+
+
+@jit
+def first_best(scratch: Scratch, size: int, best: Any) -> int:
+    """The first position that holds the best logit, after `scan`."""
+    for tile in range(num_tiles(size)):
+        if scratch.tile_max[tile] == best:
+            part = part_of(scratch.x, tile, size)
+            for i in range(len(part)):
+                if part[i] == best:
+                    return tile * TILE + i
+    return -1
+
+
+@jit
+def pick(weight: Any, target: Any) -> tuple[int, Any]:
+    """The first index at which the running sum exceeds target, and what of target is left there.
+
+    If rounding leaves none, the last index with a weight, and all the rest.
+    """
+    chosen, rest = -1, target
+    for i in range(len(weight)):
+        w = weight[i]
+        if w > 0:
+            chosen = i
+            if w > rest:
+                return chosen, rest
+            rest -= w
+    return chosen, np.inf
+
+
+@jit
+def draw(scratch: Scratch, size: int, best: Any, scale: Any, target: Any) -> int:
+    """The position at which the running sum of weights exceeds target, after `scan`."""
+    tile, rest = pick(scratch.tile_sum[: num_tiles(size)], target)
+    weight = part_of(scratch.weight, tile, size)
+    weigh(part_of(scratch.x, tile, size), best, scale, weight)
+    return tile * TILE + pick(weight, rest)[0]
+
+
+@jit
+def likeliest(scratch: Scratch, size: int, positions: Any, values: Any) -> int:
+    """The len(positions) largest logits, first position first among equals, after `scan`; how many there are."""
+    found, wanted = 0, len(positions)
+    for tile in range(num_tiles(size)):
+        if found == wanted and not scratch.tile_max[tile] > values[wanted - 1]:
+            continue
+        if scratch.tile_max[tile] == NEG_INF:
+            continue
+        part = part_of(scratch.x, tile, size)
+        for i in range(len(part)):
+            if part[i] > NEG_INF and (found < wanted or part[i] > values[wanted - 1]):
+                found = min(found + 1, wanted)
+                _insert(positions, values, found, tile * TILE + i, part[i])
+    return found
+
+
+@jit
+def _insert(positions: Any, values: Any, found: int, position: int, value: Any) -> None:
+    slot = found - 1
+    while slot > 0 and values[slot - 1] < value:
+        values[slot], positions[slot] = values[slot - 1], positions[slot - 1]
+        slot -= 1
+    values[slot], positions[slot] = value, position
