@@ -84,7 +84,12 @@ class Dfa:
 
     def min_length(self) -> int | None:
         """Length of a shortest text, None when there is none."""
-        layer, length, seen = {0}, 0, {0}
+        return self.distance({0})
+
+    def distance(self, states: Iterable[int]) -> int | None:
+        """The fewest further characters after which one of `states` accepts, None if never."""
+        layer, length = set(states), 0
+        seen = set(layer)
         while layer:
             if any(self.accepting[state] for state in layer):
                 return length
@@ -201,6 +206,19 @@ def repeated(ranges: Ranges, low: int, high: int | None, budget: Budget) -> Dfa:
         target = count + 1 if count < last else count if high is None else DEAD
         rows.append((DEAD, tuple((atom, target) for atom in inside) if target != DEAD else ()))
     return make(alphabet, rows, [count >= low for count in range(last + 1)], budget)
+
+
+def prefixed(char: str, dfa: Dfa, budget: Budget) -> Dfa:
+    """`char` before every text."""
+    only, members = partition([((ord(char), ord(char)),)])
+    alphabet, pairs = refine(only, dfa.alphabet)
+    fine = _split(pairs, 1)
+    rows: list[Row] = [(DEAD, tuple((atom, 1) for atom, pair in enumerate(pairs) if members[pair[0]]))]
+    for state in range(dfa.num_states):
+        default, others = _fine_row(dfa, state, fine)
+        moved = ((atom, target + 1 if target != DEAD else DEAD) for atom, target in others.items())
+        rows.append((default + 1 if default != DEAD else DEAD, tuple(moved)))
+    return make(alphabet, rows, [False, *dfa.accepting], budget)
 
 
 def _product(a: Dfa, b: Dfa, keep: Callable[[bool, bool], bool], budget: Budget) -> Dfa:

@@ -30,7 +30,9 @@ def canonical(alphabet: Alphabet, rows: list[Row], accepting: list[bool], budget
     small = {name: _narrow(row, renamed, merged.size) for name, row in quotient.items()}
     order = _breadth_first(small, classes[0])
     number = {name: index for index, name in enumerate(order)} | {DEAD: DEAD}
-    final = tuple((number[d], tuple((atom, number[t]) for atom, t in others)) for d, others in map(small.get, order))
+    final = tuple(
+        (number[d], tuple((atom, number[t]) for atom, t in others)) for d, others in (small[name] for name in order)
+    )
     return merged, final, tuple(accepting[members[name]] for name in order)
 
 

@@ -1,0 +1,192 @@
+"""Sets of JSON string values: unions of (regular language, length interval), exact under and, or, not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from guided_grammar import automata
+from guided_grammar.automata import Dfa
+from guided_grammar.bounded import bounded
+from guided_grammar.budget import Budget
+from guided_grammar.ir import Expr, Rules, alt, seq
+from guided_grammar.linear import to_expr
+from guided_grammar.ranges import ALL
+from guided_grammar.schema import formats
+from guided_grammar.schema.json_text import QUOTE, JsonWriter, quoted
+
+_WRITER = JsonWriter()
+_MAX_LISTED = 32
+_MAX_COUNTED = 16
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Texts of `dfa` with `low` to `high` code points (None: no bound)."""
+
+    dfa: Dfa
+    low: int = 0
+    high: int | None = None
+
+    def contains(self, value: str) -> bool:
+        return self.low <= len(value) and (self.high is None or len(value) <= self.high) and self.dfa.contains(value)
+
+    def trimmed(self) -> Piece | None:
+        """The same set without a bound that the automaton implies; None when a bound alone shows it to be empty."""
+        shortest, longest = self.dfa.min_length(), self.dfa.max_length()
+        if shortest is None or (self.high is not None and shortest > self.high):
+            return None
+        if longest is not None and longest < self.low:
+            return None
+        high = None if self.high is not None and longest is not None and longest <= self.high else self.high
+        return Piece(self.dfa, 0 if shortest >= self.low else self.low, high)
+
+    def materialised(self, budget: Budget) -> Dfa:
+        """The set as one automaton."""
+        if (self.low, self.high) == (0, None):
+            return self.dfa
+        return self.dfa.intersect(automata.repeated(ALL, self.low, self.high, budget), budget)
+
+    def is_empty(self) -> bool:
+        """Exact: steps through the sets of states after each length, which repeat after finitely many."""
+        states = frozenset({0})
+        seen: dict[frozenset[int], int] = {}
+        length = 0
+        while length < self.low:
+            if not states:
+                return True
+            if states in seen:
+                length = self.low - (self.low - length) % (length - seen[states])
+                seen.clear()
+                if length == self.low:
+                    break
+            seen[states] = length
+            states = frozenset(t for state in states for t in self.dfa.targets[state])
+            length += 1
+        distance = self.dfa.distance(states)
+        return distance is None or (self.high is not None and self.low + distance > self.high)
+
+
+@dataclass(frozen=True)
+class Strings:
+    """A set of decoded string values. Equal sets are usually, but not always, equal values."""
+
+    pieces: tuple[Piece, ...]
+    ANY: ClassVar[Strings]
+    NONE: ClassVar[Strings]
+
+    @staticmethod
+    def of(values: Iterable[str]) -> Strings:
+        """Exactly these values; a value with a lone surrogate cannot be written and is left out."""
+        return _simplified([Piece(automata.literals(values, Budget()))])
+
+    @staticmethod
+    def length(low: int, high: int | None) -> Strings:
+        """Every value of `low` to `high` code points."""
+        return _simplified([Piece(automata.ANY, low, high)])
+
+    @staticmethod
+    def format(name: str, budget: Budget, path: str = "") -> Strings:
+        """The strings of a format in `KNOWN_FORMATS`. Raises UnsupportedConstraint for one that is not enforced."""
+        return _simplified([Piece(formats.language(name, budget, path))])
+
+    def intersect(self, other: Strings, budget: Budget) -> Strings:
+        if other.is_any():
+            return self
+        if self.is_any():
+            return other
+        return _simplified(_meet(a, b, budget) for a in self.pieces for b in other.pieces)
+
+    def union(self, other: Strings, budget: Budget) -> Strings:
+        pieces = [*self.pieces, *other.pieces]
+        free = [piece.dfa for piece in pieces if (piece.low, piece.high) == (0, None)]
+        joined = automata.NOTHING
+        for dfa in free:
+            joined = dfa if joined.is_empty() else joined.union(dfa, budget)
+        return _simplified([Piece(joined), *(piece for piece in pieces if (piece.low, piece.high) != (0, None))])
+
+    def complement(self, budget: Budget) -> Strings:
+        result = Strings.ANY
+        for piece in self.pieces:
+            outside = [Piece(piece.dfa.complement(budget))]
+            if piece.low > 0:
+                outside.append(Piece(piece.dfa, 0, piece.low - 1))
+            if piece.high is not None:
+                outside.append(Piece(piece.dfa, piece.high + 1, None))
+            result = result.intersect(_simplified(outside), budget)
+        return result
+
+    def is_empty(self) -> bool:
+        return not self.pieces
+
+    def is_any(self) -> bool:
+        return self == Strings.ANY
+
+    def contains(self, value: str) -> bool:
+        return any(piece.contains(value) for piece in self.pieces)
+
+    def finite(self, limit: int) -> tuple[str, ...] | None:
+        """All values, sorted, when there are at most `limit`; None when there are more or they were not counted."""
+        values: set[str] = set()
+        for piece in self.pieces:
+            if piece.high is not None and piece.high > _MAX_COUNTED and not piece.dfa.is_finite():
+                return None
+            found = piece.materialised(Budget()).finite(limit)
+            if found is None:
+                return None
+            values.update(found)
+        return tuple(sorted(values)) if len(values) <= limit else None
+
+    def emit(self, rules: Rules, budget: Budget) -> Expr:
+        """The JSON texts of the values, quotes included, each value in its canonical spelling (`json_text`).
+
+        With both a length bound and characters that need escapes, long values with many escapes may be left out.
+        """
+        return alt(*(_emit_piece(piece, rules, budget) for piece in self.pieces))
+
+
+Strings.ANY = Strings((Piece(automata.ANY),))
+Strings.NONE = Strings(())
+
+
+def _meet(a: Piece, b: Piece, budget: Budget) -> Piece:
+    dfa = a.dfa if b.dfa.is_any() else b.dfa if a.dfa.is_any() else a.dfa.intersect(b.dfa, budget)
+    high = b.high if a.high is None else a.high if b.high is None else min(a.high, b.high)
+    return Piece(dfa, max(a.low, b.low), high)
+
+
+def _simplified(pieces: Iterable[Piece]) -> Strings:
+    """Without empty pieces, without implied bounds, adjacent lengths of one automaton joined."""
+    kept: list[Piece] = []
+    for piece in pieces:
+        trimmed = None if piece.high is not None and piece.high < piece.low else piece.trimmed()
+        if trimmed is not None and not trimmed.is_empty():
+            kept = _joined(kept, trimmed)
+    if any(piece == Strings.ANY.pieces[0] for piece in kept):
+        return Strings.ANY
+    return Strings(tuple(kept))
+
+
+def _joined(kept: list[Piece], new: Piece) -> list[Piece]:
+    rest: list[Piece] = []
+    for old in kept:
+        low, high = (old, new) if old.low <= new.low else (new, old)
+        if old.dfa == new.dfa and (low.high is None or high.low <= low.high + 1):
+            top = None if low.high is None or high.high is None else max(low.high, high.high)
+            new = Piece(new.dfa, low.low, top)
+        else:
+            rest.append(old)
+    return [*rest, new]
+
+
+def _emit_piece(piece: Piece, rules: Rules, budget: Budget) -> Expr:
+    dfa = piece.dfa
+    if dfa.num_states == 1 and len(dfa.edges[0]) == 1:
+        ranges = dfa.edges[0][0][0]
+        escape = _WRITER.escaped(ranges, rules)
+        return seq(QUOTE, bounded(_WRITER.plain(ranges), escape, piece.low, piece.high, QUOTE, rules))
+    listed = dfa.finite(_MAX_LISTED)
+    if listed is not None:
+        return alt(*(quoted(value) for value in listed if piece.contains(value)))
+    return seq(QUOTE, to_expr(piece.materialised(budget), _WRITER, rules, budget))
