@@ -18,6 +18,7 @@ from guided_frontend.chat import Chat
 from guided_frontend.limits import read_body
 from guided_frontend.metrics import Metrics
 from guided_frontend.observe import Record
+from guided_frontend.received import check_schemas
 from guided_frontend.responses import EventStream, until_gone
 from guided_frontend.schemas import (
     ChatRequest,
@@ -48,6 +49,7 @@ def add_generation(app: FastAPI, service: Service, settings: Settings) -> None:
         async def endpoint(request: Request) -> Response:
             raw = await read_body(request, settings.max_body_bytes)
             wanted = read(kind, raw, ignore_unknown=settings.unknown_fields == "ignore")
+            check_schemas(raw, settings.limits.schema_bytes)
             job = await accept(service, wanted, request.state.record)
             if not wanted.stream:
                 return _json(await until_gone(request.receive, job.whole()))
