@@ -131,15 +131,15 @@ def test_a_context_longer_than_the_models_is_refused_with_both_numbers() -> None
 
 
 @pytest.mark.parametrize(
-    ("family", "message"),
+    ("family", "extra", "message"),
     [
-        ("GptOss", "not one this engine computes"),
-        ("Qwen3Next", "linear_attention"),
+        ("GptOss", {"num_experts_per_tok": 1, "layer_types": ["full_attention"] * 3}, "not one this engine computes"),
+        ("Qwen3Next", {}, "linear_attention"),
     ],
 )
-def test_a_model_with_other_attention_is_refused(family: str, message: str) -> None:
+def test_a_model_with_other_attention_is_refused(family: str, extra: dict[str, Any], message: str) -> None:
     torch.manual_seed(0)
-    config = getattr(transformers, f"{family}Config")(**SIZES, head_dim=16, num_experts=2, num_local_experts=2)
+    config = getattr(transformers, f"{family}Config")(**SIZES, head_dim=16, num_experts=2, num_local_experts=2, **extra)
     made = getattr(transformers, f"{family}ForCausalLM")(config).eval()
     with pytest.raises(ValueError, match=message):
         engine_for(made, 1, 100, 8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +102,8 @@ class TritonMetrics:
         from guided_engine.metrics import COUNTERS, GAUGES, HISTOGRAMS
 
         labels = {"instance": instance}
+        # two threads in a metric call at once crash the server (2.51)
+        self._lock = threading.Lock()
         self._families: list[Any] = []
         self._metrics: dict[str, Any] = {}
         for kind, table in (("GAUGE", GAUGES), ("COUNTER", COUNTERS)):
@@ -111,23 +114,27 @@ class TritonMetrics:
 
     def close(self) -> None:
         """Give the metrics back while the server still listens; at the interpreter's end that crashes the stub."""
-        self._metrics.clear()
-        self._families.clear()
+        with self._lock:
+            self._metrics.clear()
+            self._families.clear()
+
+    def set(self, name: str, value: float) -> None:
+        with self._lock:
+            if name in self._metrics:
+                self._metrics[name].set(value)
+
+    def add(self, name: str, value: float) -> None:
+        with self._lock:
+            if name in self._metrics:
+                self._metrics[name].increment(value)
+
+    def observe(self, name: str, value: float) -> None:
+        with self._lock:
+            if name in self._metrics:
+                self._metrics[name].observe(value)
 
     def _family(self, name: str, text: str, kind: str) -> Any:
         family = pb_utils.MetricFamily(name=name, description=text, kind=getattr(pb_utils.MetricFamily, kind))
         # a family that is collected takes its metrics with it
         self._families.append(family)
         return family
-
-    def set(self, name: str, value: float) -> None:
-        if name in self._metrics:
-            self._metrics[name].set(value)
-
-    def add(self, name: str, value: float) -> None:
-        if name in self._metrics:
-            self._metrics[name].increment(value)
-
-    def observe(self, name: str, value: float) -> None:
-        if name in self._metrics:
-            self._metrics[name].observe(value)
