@@ -1,0 +1,115 @@
+"""What is refused before the engine sees it, with the field at fault; what is accepted runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from guided_engine.intake import Intake
+from guided_engine.metrics import Metrics
+from guided_engine.protocol import GenerateRequest, SamplingParams
+from guided_engine.tokenizer import Tokenizer
+from guided_grammar.spec import FREE, GrammarSpec, Kind
+from guided_testing.byte_tokenizer import EOS
+from guided_testing.engine_fakes import VOCABULARY, Bench, Listener, byte_grammars
+
+CHOICE = GrammarSpec(Kind.CHOICE, ["yes", "no"]).to_json()
+
+
+class ByteTokenizer(Tokenizer):
+    """Ids are bytes."""
+
+    def __init__(self) -> None:
+        self.vocabulary, self.drops_space = VOCABULARY, False
+
+    def pieces(self, markers: frozenset[str] = frozenset()) -> tuple[bytes, ...]:
+        return VOCABULARY.tokens
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[Bench, Intake, Any]]:
+    bench, grammars = Bench(lambda prompt: prompt.upper()), byte_grammars()
+    intake = Intake(
+        bench.engine,
+        ByteTokenizer(),
+        grammars,
+        Metrics(bench.numbers),
+        max_len=64,
+        max_choices=4,
+        stop_ids=frozenset({EOS}),
+        jump_forward=True,
+    )
+    bench.engine.start()
+    yield bench, intake, grammars
+    intake.stop()
+    bench.engine.stop(5)
+
+
+def ask(intake: Intake, tensors: dict[str, Any]) -> Listener:
+    heard = Listener()
+    intake.accept(tensors, heard)
+    assert heard.done.wait(5)
+    return heard
+
+
+def request(text: str | None = "hello", ids: tuple[int, ...] | None = None, **kwargs: Any) -> dict[str, Any]:
+    rest = {k: kwargs.pop(k) for k in ("constraint", "exclude_input") if k in kwargs}
+    return GenerateRequest(text, ids, SamplingParams(**{"temperature": 0.0, **kwargs}), **rest).encode()
+
+
+@pytest.mark.parametrize(
+    ("tensors", "param", "message"),
+    [
+        (request("x" * 64), "max_tokens", "context limit is 64, got 64 \\+ 1"),
+        (request(max_tokens=60), "max_tokens", "context limit is 64, got 5 \\+ 60"),
+        (request(""), "text_input", "prompt is empty"),
+        (request(None, (5, 9999)), "input_ids", "vocabulary has 258 ids, got id 9999"),
+        (request(stop_token_ids=(258,)), "stop_token_ids", "got id 258"),
+        (request(logit_bias={-1: 1.0}), "logit_bias", "got id -1"),
+        (request(n=5), "n", "n limit is 4, got 5"),
+        ({}, "text_input", "exactly one of"),
+        ({**request(), "sampling_parameters": np.array([b'{"best_of": 3}'], object)}, "best_of", "not honoured"),
+        (request(constraint='{"kind": "choice", "value": []}'), "constraint", "choice"),
+    ],
+)
+def test_a_request_that_cannot_be_served_is_refused(
+    served: tuple[Bench, Intake, Any], tensors: dict[str, Any], param: str, message: str
+) -> None:
+    bench, intake, _ = served
+    heard = ask(intake, tensors)
+    assert heard.error is not None and heard.events == [] and heard.num_closed == 1
+    assert (heard.error.status, heard.error.param) == (400, param)
+    assert re.search(message, heard.error.message)
+    assert bench.model.batches == []
+
+
+def test_a_refused_constraint_carries_its_fields(served: tuple[Bench, Intake, Any]) -> None:
+    heard = ask(served[1], request(constraint='{"kind": "choice", "value": 7}'))
+    assert heard.error is not None and heard.error.detail["code"] == "invalid_constraint"
+    assert served[0].numbers.values["guided_refused_constraints_total"] == 1
+
+
+def test_a_constrained_request_runs_and_reports_its_compile_time(served: tuple[Bench, Intake, Any]) -> None:
+    heard = ask(served[1], request(constraint=CHOICE))
+    assert heard.text() in ("yes", "no") and heard.last().timings["compile"] > 0
+    assert served[2].num_asked == 1
+
+
+@pytest.mark.parametrize("constraint", ["", FREE.to_json()])
+def test_f82_an_unconstrained_request_leaves_the_grammar_engine_alone(
+    served: tuple[Bench, Intake, Any], constraint: str
+) -> None:
+    heard = ask(served[1], request(constraint=constraint))
+    assert heard.text() == "HELLO" and served[2].num_asked == 0
+    assert "guided_constrained_requests_total" not in served[0].numbers.values
+
+
+def test_the_prompt_is_repeated_when_asked_for(served: tuple[Bench, Intake, Any]) -> None:
+    assert ask(served[1], request(exclude_input=False)).text() == "helloHELLO"
+    assert ask(served[1], request(None, tuple(b"abc"), exclude_input=False)).text() == "abcABC"
