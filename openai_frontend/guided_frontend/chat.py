@@ -6,10 +6,11 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from guided_engine.protocol import Event
+from guided_engine.protocol import Event, GenerateRequest
 from guided_grammar.spec import Kind
 
 from guided_frontend import chunks, served, translate
@@ -20,23 +21,30 @@ from guided_frontend.reasoning import ReasoningSplitter
 from guided_frontend.schemas import ChatRequest
 from guided_frontend.served import ServedModel
 from guided_frontend.service import FINGERPRINT, Service, check_fit
+from guided_frontend.thinking import Thinking
 from guided_frontend.tool_calls import CallParser
 from guided_frontend.translate import Plan
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the engine is asked, and how its text is read. inside: the prompt ends within a reasoning block."""
+
+    plan: Plan
+    request: GenerateRequest
+    inside: bool = False
+    thinking: Thinking | None = None
 
 
 class Chat:
     """A chat completion that was accepted: its constraint compiles and its prompt fits."""
 
-    def __init__(
-        self, service: Service, model: ServedModel, body: ChatRequest, plan: Plan, ids: list[int], record: Record
-    ) -> None:
-        self._service, self._model, self._body, self._record = service, model, body, record
-        self._request = plan.request(ids)
-        self._readers = [_reader(index, plan, model) for index in range(body.n)]
-        self._logprobs = plan.sampling.logprobs is not None
-        name = body.model or model.names[0]
+    def __init__(self, service: Service, model: ServedModel, body: ChatRequest, job: Job, record: Record) -> None:
+        self._service, self._model, self._body, self._job, self._record = service, model, body, job, record
+        self._readers = [_reader(index, job, model) for index in range(body.n)]
+        self._logprobs = job.plan.sampling.logprobs is not None
         self.id = f"chatcmpl-{uuid.uuid4().hex}"
-        self._envelope = Envelope(self.id, int(time.time()), name, FINGERPRINT)
+        self._envelope = Envelope(self.id, int(time.time()), body.model or model.names[0], FINGERPRINT)
         self._last: list[Event] = []
 
     async def whole(self) -> dict[str, Any]:
@@ -79,8 +87,12 @@ class Chat:
         yield self._closing()
 
     async def _events(self) -> AsyncGenerator[list[Event], None]:
-        events = self._service.events(self._model, self._request, self._record.request_id)
-        async with aclosing(events) as batches:
+        def generate(request: GenerateRequest) -> AsyncGenerator[list[Event], None]:
+            return self._service.events(self._model, request, self._record.request_id)
+
+        thinking = self._job.thinking
+        events = generate(self._job.request) if thinking is None else thinking.run(self._job.request, generate)
+        async with self._service.gate.slot(), aclosing(events) as batches:
             async for batch in batches:
                 self._record.take(batch)
                 yield batch
@@ -131,8 +143,28 @@ async def accept(service: Service, body: ChatRequest, record: Record) -> Chat:
     record.constraint = plan.constraint
     record.compile_seconds = (await service.checker.check(plan.constraint.spec, plan.constraint.field)).seconds
     ids = await service.off_loop(partial(encode, body, plan, model))
-    check_fit(len(ids), plan.sampling.max_tokens, model, "messages")
-    return Chat(service, model, body, plan, ids, record)
+    job = _job(body, plan, model, ids)
+    check_fit(len(job.request.input_ids or ()), plan.sampling.max_tokens, model, "messages")
+    return Chat(service, model, body, job, record)
+
+
+def _job(body: ChatRequest, plan: Plan, model: ServedModel, ids: list[int]) -> Job:
+    """Reasoning is led by us where a constraint follows it or a budget bounds it; else the model is left alone."""
+    markers = model.format.reasoning
+    inside = markers is not None and model.tokenizer.ends_with(ids, markers.open)
+    if markers is None or not (plan.thinks or inside):
+        return Job(plan, plan.request(ids, _no_thinking(model)))
+    if plan.constraint.spec.kind is Kind.FREE and body.thinking_token_budget is None:
+        return Job(plan, plan.request(ids), inside)
+    opened = ids if inside else ids + model.tokenizer.encode_markup(f"{markers.open}\n")
+    thinking = Thinking(model.tokenizer, markers, body.thinking_token_budget)
+    return Job(plan, plan.request(opened), True, thinking)
+
+
+def _no_thinking(model: ServedModel) -> dict[int, float]:
+    """The bias that keeps a reasoning model from opening a block unasked."""
+    opener = model.tokenizer.token_id(model.format.reasoning.open) if model.format.reasoning else None
+    return {} if opener is None or not model.thinks else {opener: -100.0}
 
 
 def encode(body: ChatRequest, plan: Plan, model: ServedModel) -> list[int]:
@@ -146,11 +178,10 @@ def encode(body: ChatRequest, plan: Plan, model: ServedModel) -> list[int]:
     return model.tokenizer.encode_chat(model.template, trusted, user)
 
 
-def _reader(index: int, plan: Plan, model: ServedModel) -> ChoiceReader:
-    calls = CallParser(model.format) if plan.constraint.spec.kind is Kind.TOOLS else None
-    markers = model.format.reasoning if model.thinks else None
-    thoughts = None if markers is None else ReasoningSplitter(markers, markers.opened_by_prompt and plan.thinks)
-    return ChoiceReader(index, calls, thoughts, _call_id)
+def _reader(index: int, job: Job, model: ServedModel) -> ChoiceReader:
+    calls = CallParser(model.format) if job.plan.constraint.spec.kind is Kind.TOOLS else None
+    markers = model.format.reasoning if job.inside or job.plan.thinks else None
+    return ChoiceReader(index, calls, None if markers is None else ReasoningSplitter(markers, job.inside), _call_id)
 
 
 def _call_id() -> str:

@@ -179,7 +179,9 @@ def usage(last_events: Iterable[Event]) -> dict[str, Any]:
     prompt = max((u.get("prompt_tokens", 0) for u in found), default=0)
     completion = sum(u.get("completion_tokens", 0) for u in found)
     cached = max((u.get("cached_tokens", 0) for u in found), default=0)
+    reasoning = sum(u.get("reasoning_tokens", 0) for u in found)
     return {
         "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
         "prompt_tokens_details": {"cached_tokens": cached},
+        "completion_tokens_details": {"reasoning_tokens": reasoning},
     }  # fmt: skip

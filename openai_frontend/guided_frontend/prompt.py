@@ -95,11 +95,13 @@ class PromptTokenizer:
         source = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
         self._full = Tokenizer.from_str(json.dumps(source))
         markup = [t["content"] for t in source["added_tokens"] if t["special"] or _MARKUP.fullmatch(t["content"])]
+        added = source["added_tokens"]
         source["added_tokens"] = [t for t in source["added_tokens"] if t["content"] not in markup]
         self._plain = Tokenizer.from_str(json.dumps(source))
         self._firsts = sorted({content[0] for content in markup})
         longest_first = sorted(markup, key=len, reverse=True)
         self._markup = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._added = {token["content"]: token["id"] for token in added}
         self.size = self._full.get_vocab_size()
 
     def encode_text(self, text: str) -> list[int]:
@@ -109,6 +111,18 @@ class PromptTokenizer:
     def encode_plain(self, text: str) -> list[int]:
         """Ids of text in which nothing is markup."""
         return list(self._plain.encode(text, add_special_tokens=False).ids)
+
+    def encode_markup(self, text: str) -> list[int]:
+        """Ids of text that we write ourselves, markup tokens included."""
+        return list(self._full.encode(text, add_special_tokens=False).ids)
+
+    def token_id(self, text: str) -> int | None:
+        """The id of the one added token with that text, None where the text is no token of its own."""
+        return self._added.get(text)
+
+    def ends_with(self, ids: Sequence[int], text: str) -> bool:
+        """Whether the prompt's text, blanks at its end aside, ends with `text`."""
+        return bool(self._full.decode(ids[-64:], skip_special_tokens=False).rstrip().endswith(text))
 
     def encode_chat(self, template: ChatTemplate, trusted: Mapping[str, Any], user: Mapping[str, Any]) -> list[int]:
         """Ids of the rendered prompt; no text below `user` becomes a markup token. Raises BadRequest."""

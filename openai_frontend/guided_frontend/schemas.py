@@ -175,7 +175,8 @@ class ChatRequest(Generation):
     tool_choice: Literal["auto", "none", "required"] | NamedTool | AllowedChoice | None = None
     parallel_tool_calls: bool = True
     think: bool | None = None
-    reasoning_effort: str | None = None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    thinking_token_budget: Positive | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     modalities: list[Literal["text"]] | None = None
     metadata: dict[str, str] | None = None

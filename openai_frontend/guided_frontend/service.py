@@ -36,9 +36,9 @@ class Service:
     async def events(
         self, model: ServedModel, request: GenerateRequest, request_id: str
     ) -> AsyncGenerator[list[Event], None]:
-        """The generation, within the gate and the deadline. Raises ApiError."""
+        """The generation, within the deadline. Raises ApiError."""
         deadline = time.monotonic() + self.request_timeout
-        async with self.gate.slot(), aclosing(self.backend.generate(model.triton_name, request, request_id)) as batches:
+        async with aclosing(self.backend.generate(model.triton_name, request, request_id)) as batches:
             async for events in batches:
                 yield events
                 if time.monotonic() > deadline:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
 from collections.abc import AsyncGenerator, Sequence
@@ -15,6 +14,7 @@ from guided_engine.protocol import Event, GenerateRequest, TokenLogprob
 
 from guided_frontend import chunks, served, translate
 from guided_frontend.errors import ApiError, BadRequest
+from guided_frontend.merging import merged
 from guided_frontend.observe import Record
 from guided_frontend.schemas import CompletionRequest
 from guided_frontend.served import ServedModel
@@ -118,37 +118,20 @@ class Text:
         return {name: sum(usage[name] for usage in found) for name in names}
 
     async def _events(self) -> AsyncGenerator[list[Event], None]:
-        """Events of all prompts as they come, with the index of the choice in the whole answer."""
-        arrived: asyncio.Queue[list[Event] | Exception | None] = asyncio.Queue()
-        tasks = [asyncio.ensure_future(self._run(place, arrived)) for place in range(len(self._requests))]
-        left = len(tasks)
-        try:
-            while left:
-                item = await arrived.get()
-                if isinstance(item, Exception):
-                    raise item
-                if item is None:
-                    left -= 1
-                    continue
-                self._record.take(item)
-                yield item
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        sources = [self._of_prompt(place, request) for place, request in enumerate(self._requests)]
+        async with self._service.gate.slot(), aclosing(merged(sources)) as batches:
+            async for batch in batches:
+                self._record.take(batch)
+                yield batch
 
-    async def _run(self, place: int, arrived: asyncio.Queue[list[Event] | Exception | None]) -> None:
-        request, first = self._requests[place], place * self._body.n
+    async def _of_prompt(self, place: int, request: GenerateRequest) -> AsyncGenerator[list[Event], None]:
+        """Events of one prompt, with the index of the choice in the whole answer."""
+        first = place * self._body.n
         events = self._service.events(self._model, request, self._record.request_id)
-        try:
-            async with aclosing(events) as batches:
-                async for batch in batches:
-                    self._last[place] += [event for event in batch if event.finish_reason is not None]
-                    arrived.put_nowait([replace(event, index=first + event.index) for event in batch])
-        except ApiError as error:
-            arrived.put_nowait(error)
-        else:
-            arrived.put_nowait(None)
+        async with aclosing(events) as batches:
+            async for batch in batches:
+                self._last[place] += [event for event in batch if event.finish_reason is not None]
+                yield [replace(event, index=first + event.index) for event in batch]
 
 
 async def accept(service: Service, body: CompletionRequest, record: Record) -> Text:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from guided_engine.protocol import GenerateRequest, RequestError, SamplingParams
@@ -25,10 +25,11 @@ class Plan:
     sampling: SamplingParams
     thinks: bool = False
 
-    def request(self, ids: Sequence[int]) -> GenerateRequest:
-        """The engine's request; always streamed, so that a stuck engine shows as silence."""
+    def request(self, ids: Sequence[int], bias: Mapping[int, float] | None = None) -> GenerateRequest:
+        """The engine's request; always streamed, so that a stuck engine shows as silence. `bias`: ours, over theirs."""
+        sampling = replace(self.sampling, logit_bias={**self.sampling.logit_bias, **bias}) if bias else self.sampling
         text = "" if self.constraint.spec.kind is Kind.FREE else self.constraint.spec.to_json()
-        return GenerateRequest(None, tuple(ids), self.sampling, text, stream=True)
+        return GenerateRequest(None, tuple(ids), sampling, text, stream=True)
 
 
 def plan_chat(body: ChatRequest, model: ServedModel) -> Plan:
@@ -51,12 +52,13 @@ def plan_text(body: CompletionRequest) -> Plan:
 
 
 def _thinks(body: ChatRequest, model: ServedModel) -> bool:
-    asked = (body.chat_template_kwargs or {}).get("enable_thinking", body.think)
-    effort = None if body.reasoning_effort is None else body.reasoning_effort != "none"
-    wanted = asked if asked is not None else effort
-    if wanted and not model.thinks:
+    """Off unless asked for. `think` wins over `reasoning_effort`."""
+    told = (body.chat_template_kwargs or {}).get("enable_thinking", body.think)
+    if told is None and body.reasoning_effort is not None:
+        told = body.reasoning_effort != "none"
+    if told and not model.thinks:
         raise BadRequest("this model does not reason; think must be false or unset", "think")
-    return bool(wanted)
+    return bool(told)
 
 
 def _sampling(body: Generation, wanted: Constraint, max_tokens: int | None, logprobs: int | None) -> SamplingParams:

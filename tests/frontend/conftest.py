@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import httpx
@@ -29,7 +30,7 @@ class Frontend:
     def ask(self, **fields: Any) -> httpx.Response:
         return self.post({"messages": [{"role": "user", "content": "Hi"}], **fields})
 
-    @property
+    @cached_property
     def client(self) -> OpenAI:
         return OpenAI(base_url=f"{self.url}/v1", api_key="flm", max_retries=0, timeout=20)
 
@@ -48,7 +49,9 @@ def model(tmp_path_factory: pytest.TempPathFactory, settings: Settings) -> Serve
 def shared(settings: Settings, model: ServedModel) -> Iterator[Frontend]:
     backend = ScriptedBackend()
     with serving(settings, backend, model) as url:
-        yield Frontend(url, backend)
+        frontend = Frontend(url, backend)
+        yield frontend
+        frontend.client.close()
 
 
 @pytest.fixture
