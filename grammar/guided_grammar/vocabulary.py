@@ -47,6 +47,11 @@ class Vocabulary:
         return tuple(tokens)
 
     @staticmethod
+    def of_bytes() -> Vocabulary:
+        """Ids 0 to 255 are the bytes, 256 is the stop."""
+        return Vocabulary((*(bytes([byte]) for byte in range(256)), b""), (256,))
+
+    @staticmethod
     def from_tokenizer(tokenizer: Any, vocab_size: int | None = None, stop_ids: Iterable[int] = ()) -> Vocabulary:
         """Read a fast transformers tokenizer or a `tokenizers.Tokenizer`.
 
