@@ -17,7 +17,7 @@ from guided_grammar.formats import tool_format
 from guided_grammar.gbnf import parse_gbnf
 from guided_grammar.ir import Expr, Rules
 from guided_grammar.limits import DEFAULT_LIMITS, Limits
-from guided_grammar.regex import compile_regex
+from guided_grammar.regex import regex_expr
 from guided_grammar.schema import compile_into
 from guided_grammar.spec import GrammarSpec, Kind
 from guided_grammar.tools import tools_expr
@@ -37,14 +37,18 @@ def compile_spec(spec: GrammarSpec, limits: Limits = DEFAULT_LIMITS) -> Compiled
     Raises GrammarError: InvalidConstraint, UnsupportedConstraint, UnsatisfiableConstraint or LimitExceeded.
     `spec.kind` must not be FREE, which has no grammar.
     """
-    if spec.kind is Kind.REGEX:
-        return Compiled(compile_regex(spec.value, limits))
-    rules, budget = Rules(), Budget(limits)
     try:
-        text = to_ebnf(rules, _expr(spec, rules, budget, limits), limits)
+        rules, root = rules_of(spec, limits)
+        text = to_ebnf(rules, root, limits)
     except RecursionError:
         raise LimitExceeded("nesting", limits.json_depth, None, keyword=spec.kind.value) from None
     return Compiled(text, tool_format(spec.value["format"]).markers if spec.kind is Kind.TOOLS else frozenset())
+
+
+def rules_of(spec: GrammarSpec, limits: Limits = DEFAULT_LIMITS) -> tuple[Rules, Expr]:
+    """The rules and the root that `compile_spec` emits. Raises its errors, or RecursionError."""
+    rules = Rules()
+    return rules, _expr(spec, rules, Budget(limits), limits)
 
 
 def _expr(spec: GrammarSpec, rules: Rules, budget: Budget, limits: Limits) -> Expr:
@@ -53,6 +57,10 @@ def _expr(spec: GrammarSpec, rules: Rules, budget: Budget, limits: Limits) -> Ex
             return compile_into({"type": "object"}, rules, budget, limits, "declared")
         case Kind.JSON_SCHEMA:
             return _schema_expr(spec.value, rules, budget, limits)
+        case Kind.REGEX:
+            if not isinstance(spec.value, str):
+                raise InvalidConstraint(f"must be a string, got {type(spec.value).__name__}", keyword="guided_regex")
+            return regex_expr(spec.value, rules, budget)
         case Kind.GBNF:
             return parse_gbnf(spec.value, rules, limits)
         case Kind.CHOICE:

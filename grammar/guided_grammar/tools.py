@@ -1,12 +1,12 @@
 """tools x choice x parallel x a format row -> one grammar.
 
     choice       output
-    auto         free text; from the moment the row's trigger appears, a call to a declared tool
+    auto         free text; from the moment the row's trigger appears, calls to declared tools
     required     one call, several with `parallel`, and nothing else
     {"name": f}  exactly one call to f and nothing else
 
-With `parallel` false the grammar holds at most one call: under auto the text then ends with it. `strict: false` and no
-`parameters` mean any JSON object as arguments.
+With `parallel` false the grammar holds at most one call: under auto the text then ends with it. Where the row has no
+trigger, an answer under auto is calls or text. `strict: false` and no `parameters` mean any JSON object as arguments.
 """
 
 from __future__ import annotations
@@ -16,22 +16,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from guided_grammar.budget import Budget
-from guided_grammar.errors import GrammarError, InvalidConstraint, LimitExceeded, UnsatisfiableConstraint
+from guided_grammar.errors import GrammarError, InvalidConstraint, LimitExceeded
 from guided_grammar.formats import ToolFormat, tool_format
-from guided_grammar.ir import Dispatch, Expr, Ref, Rules, alt, repeat, seq, text
+from guided_grammar.ir import EMPTY, Dispatch, Expr, Ref, Rules, alt, chars, opt, repeat, seq, text
 from guided_grammar.limits import Limits
-from guided_grammar.schema import compile_into
+from guided_grammar.ranges import ALL, difference, normalise
+from guided_grammar.tool_styles import WRITERS
+from guided_grammar.tool_styles.tool import ANY_OBJECT, Tool, markup, of_objects
 
-_ANY_OBJECT = {"type": "object"}
-
-
-@dataclass(frozen=True)
-class Tool:
-    """One function that may be called. `path` is its JSON pointer in the list of tools."""
-
-    name: str
-    parameters: Any
-    path: str
+_BLANKS = " \t\n\r"
+_INDEX = repeat(chars([(0x30, 0x39)]), 1, 3)
 
 
 @dataclass(frozen=True)
@@ -69,45 +63,61 @@ def tools_expr(value: Any, rules: Rules, budget: Budget, limits: Limits) -> Expr
     """
     calls = ToolCalls.of(value, limits)
     wanted = [tool for tool in calls.tools if calls.named in (None, tool.name)]
+    bodies = [_body(calls.row, tool, rules, budget, limits) for tool in wanted]
+    return _answer(calls, rules, rules.add(alt(*bodies), "call"))
+
+
+def _free(row: ToolFormat) -> Expr:
+    """Text that is no section of a row without a trigger: it begins with neither blanks nor markup."""
+    firsts = {*_BLANKS, *(mark[0] for mark in (row.lead + row.before_name, *row.also) if mark)}
+    first = chars(difference(ALL, normalise((ord(char), ord(char)) for char in firsts)))
+    return opt(seq(first, repeat(chars(ALL), 0, None)))
+
+
+def _answer(calls: ToolCalls, rules: Rules, call: Ref) -> Expr:
+    """The answer around `call`, which goes from before a name to after its arguments."""
     row = calls.row
-    body = alt(*(_body(row, tool, rules, budget, limits) for tool in wanted))
-    rest = rules.add(seq(text(f'{{{_quoted(row.name_key)}: "'), body, text("}" + row.call_close)), "call")
-    if calls.auto:
-        after = rules.add(seq(text(row.call_open.removeprefix(row.trigger)), rest), "triggered")
-        return Dispatch(((row.trigger, after),), loop=calls.parallel)
-    more = repeat(seq(text(row.between + row.call_open), rest), 0, None)
-    one = seq(text(row.call_open), rest)
-    return one if calls.named is not None or not calls.parallel else seq(one, more)
+    rest = seq(call, markup(row.call_close, row, rules))
+    nests = row.open + row.close != ""
+    further = seq(markup(row.between + row.call_open, row, rules), rest)
+    more = repeat(rules.add(further, "further"), 0, None) if calls.parallel and calls.named is None else EMPTY
+    close = markup(row.close, row, rules)
+    if calls.auto and row.trigger:
+        after = markup(row.lead.removeprefix(row.trigger), row, rules)
+        tail = rules.add(seq(after, rest, more if nests else EMPTY, close), "triggered")
+        return Dispatch(((row.trigger, tail),), loop=calls.parallel)
+    section = seq(markup(row.lead, row, rules), rest, more, close)
+    if row.prefix:
+        section = seq(opt(markup(row.prefix, row, rules)), section)
+    return alt(section, _free(row)) if calls.auto else section
 
 
 def _body(row: ToolFormat, tool: Tool, rules: Rules, budget: Budget, limits: Limits) -> Expr:
-    """From inside the quotes of the name to the end of the arguments."""
-    head = f"{_quoted(tool.name)[1:]}, {_quoted(row.arguments_key)}: "
-    return seq(text(head), _arguments(tool, rules, budget, limits))
+    """One tool's call from before its name to after its arguments."""
+    name = json.dumps(tool.name, ensure_ascii=False)[1:-1] if row.in_object else tool.name
+    before, index, after = row.after_name.partition("{index}")
+    return seq(
+        markup(row.before_name, row, rules),
+        text(name),
+        markup(before, row, rules),
+        _INDEX if index else EMPTY,
+        markup(after, row, rules),
+        _arguments(row, tool, rules, budget, limits),
+        markup(row.after_arguments, row, rules),
+    )
 
 
-def _arguments(tool: Tool, rules: Rules, budget: Budget, limits: Limits) -> Ref:
+def _arguments(row: ToolFormat, tool: Tool, rules: Rules, budget: Budget, limits: Limits) -> Ref:
     """The tool's schema, narrowed to objects, as a rule."""
     path = f"{tool.path}/function/parameters"
     try:
         size = len(json.dumps(tool.parameters, ensure_ascii=False, separators=(",", ":")).encode())
         if size > limits.schema_bytes:
             raise LimitExceeded("schema bytes", limits.schema_bytes, size, keyword="parameters")
-        return rules.add(compile_into(_of_objects(tool.parameters), rules, budget, limits, "declared"), "arguments")
+        write = WRITERS[row.style]
+        return rules.add(write(row, of_objects(tool.parameters), rules, budget, limits), "arguments")
     except GrammarError as error:
         raise _located(error, tool, path) from None
-
-
-def _of_objects(parameters: Any) -> dict[str, Any]:
-    """The schema with `type` object, as a sibling: wrapping it would move the root that its `$ref`s start from."""
-    if parameters is True:
-        return _ANY_OBJECT
-    if not isinstance(parameters, dict):
-        raise InvalidConstraint("must be a schema of objects", keyword="parameters")
-    types = parameters.get("type", "object")
-    if types != "object" and not (isinstance(types, list) and "object" in types):
-        raise UnsatisfiableConstraint(f"arguments are objects, the schema wants {types!r}", keyword="type")
-    return {**parameters, "type": "object"}
 
 
 def _located(error: GrammarError, tool: Tool, path: str) -> GrammarError:
@@ -139,8 +149,4 @@ def _tool(entry: Any, path: str) -> Tool:
     parameters = entry.get("parameters")
     if strict not in (None, True, False):
         raise InvalidConstraint(f"must be true or false, got {strict!r}", keyword="strict", path=path)
-    return Tool(name, _ANY_OBJECT if strict is False or parameters is None else parameters, path)
-
-
-def _quoted(name: str) -> str:
-    return json.dumps(name, ensure_ascii=False)
+    return Tool(name, ANY_OBJECT if strict is False or parameters is None else parameters, path)

@@ -1,0 +1,122 @@
+"""One case, judged: compiled, and every instance run through the masks. Runs inside a worker process."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from guided_grammar.compiler import Compiled, compile_spec
+from guided_grammar.conformance.case import Case, Instance, Status, Verdict
+from guided_grammar.errors import GrammarError
+from guided_grammar.limits import Limits
+from guided_grammar.schema.canonical import Canonical, write
+from guided_grammar.session import CompiledMask, MaskEngine
+from guided_grammar.spec import Kind
+from guided_grammar.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What cases are judged with. `tokenizer`: folder of a tokenizer.json, "" for single bytes only."""
+
+    limits: Limits
+    tokenizer: str = ""
+    vocab_size: int | None = None
+
+
+def judge(case: Case, setting: Setting) -> Verdict:
+    """The verdict on `case`; what is not a GrammarError escapes."""
+    verdict = Verdict(case.id, case.group, Status.REFUSED)
+    started = time.perf_counter()
+    try:
+        compiled = compile_spec(case.spec, setting.limits)
+        compile_ms = (time.perf_counter() - started) * 1e3
+        letters = _Level(_byte_engine(), compiled)
+        tokens = _Level(_token_engine(setting), compiled, _tokenizer(setting.tokenizer)) if setting.tokenizer else None
+    except GrammarError as error:
+        return replace(verdict, reason=error.reason, keyword=error.keyword)
+    texts = [
+        (at, instance.valid, text) for at, instance in enumerate(case.instances) for text in _spelled(case, instance)
+    ]
+    levels = [letters] if tokens is None else [letters, tokens]
+    wrong = [(at, valid) for at, valid, text in texts if any(level.accepts(text) is not valid for level in levels)]
+    return Verdict(
+        id=case.id,
+        group=case.group,
+        status=Status.ENFORCED,
+        num_valid=sum(i.valid for i in case.instances),
+        num_invalid=sum(not i.valid for i in case.instances),
+        rejected=tuple(sorted({at for at, valid in wrong if valid})),
+        accepted=tuple(sorted({at for at, valid in wrong if not valid})),
+        compile_ms=compile_ms,
+        mask_ms=levels[-1].mask_ms,
+        grammar_bytes=len(compiled.text.encode()),
+        fill_us=tuple(levels[-1].fill_us),
+    )
+
+
+class _Level:
+    """A compiled constraint over one vocabulary: bytes, or the tokens that `tokenizer` writes a text with."""
+
+    def __init__(self, engine: MaskEngine, compiled: Compiled, tokenizer: Tokenizer | None = None) -> None:
+        self._engine, self._tokenizer = engine, tokenizer
+        started = time.perf_counter()
+        self._mask: CompiledMask = engine.compile(compiled.text, compiled.markers)
+        engine.session(self._mask)
+        self.mask_ms = (time.perf_counter() - started) * 1e3
+        self.fill_us: list[float] = []
+
+    def accepts(self, text: str) -> bool:
+        """Whether each token of `text` and then the first stop is legal where it stands, by the mask."""
+        stop = self._engine.vocabulary.stop_ids[0]
+        session = self._engine.session(self._mask)
+        bits = np.zeros((1, -(-self._engine.vocabulary.vocab_size // 32)), np.int32)
+        for token_id in (*self._encode(text), stop):
+            started = time.perf_counter()
+            constrained = session.fill(bits, 0)
+            self.fill_us.append((time.perf_counter() - started) * 1e6)
+            if constrained and not bits[0, token_id // 32] >> (token_id % 32) & 1:
+                return False
+            if token_id != stop and not session.accept(token_id):
+                raise RuntimeError(f"token {token_id} is in the mask but not accepted")
+        return True
+
+    def _encode(self, text: str) -> list[int]:
+        if self._tokenizer is None:
+            return list(text.encode())
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+
+def _spelled(case: Case, instance: Instance) -> list[str]:
+    if instance.text is not None:
+        return [instance.text]
+    plain = write(instance.value)
+    schema: Any = case.spec.value["schema"] if case.spec.kind is Kind.JSON_SCHEMA else True
+    canonical = Canonical(schema).text(instance.value)
+    return [canonical] if instance.valid else list(dict.fromkeys([canonical, plain]))
+
+
+@lru_cache(maxsize=1)
+def _byte_engine() -> MaskEngine:
+    return MaskEngine(Vocabulary.of_bytes())
+
+
+@lru_cache(maxsize=1)
+def _token_engine(setting: Setting) -> MaskEngine:
+    tokenizer = _tokenizer(setting.tokenizer)
+    stop = tokenizer.get_vocab_size(with_added_tokens=True) if setting.vocab_size is None else setting.vocab_size
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, stop + 1, [stop])
+    return MaskEngine(vocabulary, setting.limits)
+
+
+@lru_cache(maxsize=1)
+def _tokenizer(folder: str) -> Tokenizer:
+    path = Path(folder)
+    return Tokenizer.from_file(str(path / "tokenizer.json" if path.is_dir() else path))

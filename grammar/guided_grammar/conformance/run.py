@@ -1,0 +1,33 @@
+"""Cases run one after another in a worker process that can be killed: native code can hang or end it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from guided_grammar.conformance.case import Case, Status, Verdict
+from guided_grammar.conformance.judge import Setting
+from guided_grammar.worker import Worker, WorkerDied, WorkerTimeout
+
+_JUDGE = "guided_grammar.conformance.judge:judge"
+
+
+def run(
+    cases: Iterable[Case], setting: Setting, seconds: float = 30.0, memory_bytes: int = 16 << 30
+) -> Iterator[Verdict]:
+    """A verdict for each case, in order; a case over `seconds` or `memory_bytes` gets one that says so."""
+    worker = Worker(memory_bytes)
+    try:
+        for case in cases:
+            yield _judged(worker, case, setting, seconds)
+    finally:
+        worker.close()
+
+
+def _judged(worker: Worker, case: Case, setting: Setting, seconds: float) -> Verdict:
+    try:
+        verdict: Verdict = worker.call(_JUDGE, case, setting, seconds=seconds)
+        return verdict
+    except WorkerTimeout:
+        return Verdict(case.id, case.group, Status.TIMEOUT, f"no verdict within {seconds:g} s")
+    except (WorkerDied, RuntimeError) as error:
+        return Verdict(case.id, case.group, Status.CRASHED, str(error))
