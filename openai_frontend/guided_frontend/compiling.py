@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from guided_grammar.check import Report
 from guided_grammar.errors import GrammarError
 from guided_grammar.limits import Limits
 from guided_grammar.pool import CompilePool, PoolBusy, PoolClosed
 from guided_grammar.spec import FREE, GrammarSpec, Kind
+from guided_grammar.worker import Worker, WorkerDied, WorkerTimeout
 
 from guided_frontend.errors import REFUSED, BadRequest, Busy, Unavailable, of_grammar
 
 _LOG = logging.getLogger("guided_frontend")
 _REMEMBERED = 4096
 _CALLERS_PER_WORKER = 16
+_CHECK = "guided_grammar.check:check"
+_REPORT_BYTES = 2 << 30
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class ConstraintChecker:
 
     def __init__(self, limits: Limits, workers: int, timeout: float) -> None:
         self._pool = CompilePool(limits, workers, timeout)
+        self._limits, self._timeout = limits, timeout
+        self._reporter, self._reporting = Worker(_REPORT_BYTES), threading.Lock()
         self._most = workers * _CALLERS_PER_WORKER
         self._callers = ThreadPoolExecutor(self._most, thread_name_prefix="compile")
         self._num_running = 0
@@ -79,6 +86,20 @@ class ConstraintChecker:
             _LOG.error("the compiler failed on %s: %s", field, error)
             raise BadRequest(f"{field}: this constraint cannot be compiled", field, label=REFUSED) from None
 
+    async def report(self, spec: GrammarSpec) -> Report:
+        """What a pre-flight check finds; a check that takes too long or too much memory is a refusal, too."""
+        return await asyncio.get_running_loop().run_in_executor(self._callers, self._report, spec)
+
+    def _report(self, spec: GrammarSpec) -> Report:
+        with self._reporting:
+            try:
+                found: Report = self._reporter.call(_CHECK, spec, self._limits, seconds=self._timeout)
+            except (WorkerTimeout, WorkerDied) as error:
+                return Report("refused", "", "", f"the check was stopped: {error}", None, self._timeout * 1e3, 0)
+            return found
+
     def close(self) -> None:
         self._pool.close()
+        with self._reporting:
+            self._reporter.close()
         self._callers.shutdown(wait=False, cancel_futures=True)

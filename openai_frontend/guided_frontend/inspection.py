@@ -8,9 +8,11 @@ from typing import Any
 from guided_grammar.spec import Kind
 
 from guided_frontend import chat, constraint, served, translate
-from guided_frontend.errors import REFUSED, BadRequest
+from guided_frontend.errors import BadRequest
 from guided_frontend.schemas import CheckRequest, DetokenizeRequest, TokenizeRequest
 from guided_frontend.service import Service
+
+_STOP = 1
 
 
 async def tokenize(service: Service, body: TokenizeRequest) -> dict[str, Any]:
@@ -37,17 +39,22 @@ async def detokenize(service: Service, body: DetokenizeRequest) -> dict[str, Any
 async def check(service: Service, body: CheckRequest) -> dict[str, Any]:
     """Whether the constraint of a chat request with these fields is enforced, or why not. Raises ApiError.
 
-    A request that is wrong in another way than its constraint is still an error.
+    worst_case_tokens is what max_tokens must be for the answer never to be cut, whatever the tokenizer: a token adds a
+    byte at least, and one more ends the answer. A request that is wrong in another way is still an error.
     """
     model = served.find(service.models, body.model)
     wanted = constraint.of_chat(body.as_chat(), model.format, model.shows_tools)
     told = {"field": wanted.field or None, "kind": wanted.spec.kind.value, "key": wanted.spec.key}
     if wanted.spec.kind is Kind.FREE:
         return told | {"enforced": False, "reason": "the request asks for no constraint"}
-    try:
-        checked = await service.checker.check(wanted.spec, wanted.field)
-    except BadRequest as error:
-        if error.label != REFUSED:
-            raise
-        return told | {"enforced": False, "reason": error.message, "keyword": error.keyword or None}
-    return told | {"enforced": True, "grammar_bytes": checked.size, "compile_seconds": round(checked.seconds, 6)}
+    found = await service.checker.report(wanted.spec)
+    if found.status != "enforced":
+        where = {"keyword": found.keyword or None, "path": found.path}
+        return told | {"enforced": False, "reason": found.reason, **where}
+    return told | {
+        "enforced": True,
+        "grammar_bytes": found.grammar_bytes,
+        "compile_ms": found.compile_ms,
+        "worst_case_bytes": found.worst_case_bytes,
+        "worst_case_tokens": None if found.worst_case_bytes is None else found.worst_case_bytes + _STOP,
+    }

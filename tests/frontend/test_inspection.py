@@ -52,6 +52,7 @@ def test_check_says_that_a_constraint_is_enforced_without_asking_the_engine(fron
     status, told = post(frontend, "/v1/constraints/check", {"guided_regex": "[a-z]{3}"})
     assert status == 200 and told["enforced"] is True
     assert (told["field"], told["kind"]) == ("guided_regex", "regex") and told["grammar_bytes"] > 0
+    assert (told["worst_case_bytes"], told["worst_case_tokens"]) == (3, 4)
     assert frontend.backend.requests == []
 
 
@@ -59,7 +60,7 @@ def test_check_says_why_a_constraint_is_refused(frontend: Frontend) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "nonsense"}}}
     status, told = post(frontend, "/v1/constraints/check", {"guided_json": schema})
     assert status == 200 and told["enforced"] is False
-    assert told["keyword"] == "type" and "/properties/a" in told["reason"]
+    assert (told["keyword"], told["path"]) == ("type", "/properties/a/type") and "nonsense" in told["reason"]
 
 
 def test_check_without_a_constraint_says_so(frontend: Frontend) -> None:
