@@ -3,34 +3,45 @@
 The grammar that forces a call (`tools.py`) and the parser that reads it (the frontend) are both driven by a row, so
 they cannot disagree. An answer in a format with calls is
 
-    [reasoning.open TEXT reasoning.close] TEXT call_open BODY call_close [between call_open BODY call_close]... [TEXT]
+    [reasoning.open TEXT reasoning.close] TEXT SECTION [TEXT SECTION]... [TEXT]
+    SECTION = open CALL [between CALL]... close
+    CALL    = call_open before_name NAME after_name ARGUMENTS after_arguments call_close
 
-where BODY of style "json" is `{"<name_key>": "f", "<arguments_key>": {...}}`.
+`ARGUMENTS` is a JSON object (style JSON), `argument_open KEY after_key VALUE argument_close` repeated (XML),
+`key=literal, ...` (PYTHON) or `key:value,...` in braces (GEMMA).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from guided_grammar.errors import InvalidConstraint
 
 
 class CallStyle(str, Enum):
-    """How the body of one call is written."""
+    """How the arguments of one call are written."""
 
     NONE = "none"
     JSON = "json"
+    XML = "xml"
+    PYTHON = "python"
+    GEMMA = "gemma"
 
 
 @dataclass(frozen=True)
 class Reasoning:
-    """Markers of the reasoning block. `opened_by_prompt`: the chat template writes `open`, so output starts inside."""
+    """Markers of the reasoning block.
+
+    opened_by_prompt: the chat template writes `open` when thinking is on, so the output starts inside the block.
+    interrupted_by: texts that end the block without its closer; they belong to the answer.
+    """
 
     open: str
     close: str
     opened_by_prompt: bool = False
+    interrupted_by: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[str]:
         return iter((self.open, self.close))
@@ -38,50 +49,207 @@ class Reasoning:
 
 @dataclass(frozen=True)
 class ToolFormat:
-    """How one family writes calls.
+    """How one family writes calls. `models` names families for people.
 
-    trigger: the text whose appearance in free text begins a call; a prefix of `call_open`, and what parsers look for.
-    call_open, call_close: the exact text that the grammar writes around BODY. A parser strips blanks of both.
-    between: the exact text between two parallel calls; parsers accept any blanks there.
-    special: markers that are special tokens, matched and emitted as token ids, never as text.
+    trigger: the text whose appearance in free text begins a section, a prefix of `open + call_open`; "" where only a
+        whole answer can be a section, which then begins with `open + call_open` (and `prefix`, where there is one).
+    also: other texts that a reader takes for the beginning of a section.
+    The texts around names and arguments are exactly what a grammar writes; readers skip blanks around their marks.
+    after_name may hold `{index}`, the number of the call.
+    tokens: texts that a vocabulary may hold as one token; a grammar then writes that token, never its spelling.
     """
 
     name: str
+    models: str
     style: CallStyle = CallStyle.NONE
     trigger: str = ""
+    also: tuple[str, ...] = ()
+    prefix: str = ""
+    open: str = ""
+    close: str = ""
     call_open: str = ""
     call_close: str = ""
     between: str = ""
-    name_key: str = "name"
-    arguments_key: str = "arguments"
+    before_name: str = ""
+    after_name: str = ""
+    after_arguments: str = ""
+    argument_open: str = ""
+    after_key: str = ""
+    argument_close: str = ""
+    tokens: tuple[str, ...] = ()
     reasoning: Reasoning | None = None
-    special: frozenset[str] = frozenset()
+    is_sorted: bool = False
 
     @property
     def has_calls(self) -> bool:
         return self.style is not CallStyle.NONE
 
     @property
+    def in_object(self) -> bool:
+        """The name stands inside of a JSON object, beside the arguments."""
+        return self.before_name.startswith("{")
+
+    @property
     def markers(self) -> frozenset[str]:
-        """Markup that a vocabulary may hold as one added token, and that grammars of this row write."""
-        marks = (self.trigger, self.call_close, *(self.reasoning or ()))
-        return frozenset(mark.strip() for mark in marks if mark.strip())
+        """Markup of calls that a vocabulary may hold as one token, and that grammars of this row write."""
+        return frozenset(self.tokens)
+
+    @property
+    def lead(self) -> str:
+        """What stands before the name of the first call."""
+        return self.open + self.call_open
 
 
 THINK = Reasoning("<think>", "</think>")
-
-HERMES = ToolFormat(
-    name="hermes",
+_THINK_OPENED = Reasoning("<think>", "</think>", opened_by_prompt=True)
+_OBJECT = ToolFormat(
+    name="",
+    models="",
     style=CallStyle.JSON,
+    before_name='{"name": "',
+    after_name='", "arguments": ',
+    after_arguments="}",
+)
+
+HERMES = replace(
+    _OBJECT,
+    name="hermes",
+    models="Hermes 2/3, Qwen2.5, QwQ, Qwen3, Granite 4, SmolLM2",
     trigger="<tool_call>",
     call_open="<tool_call>\n",
     call_close="\n</tool_call>",
     between="\n",
+    tokens=("<tool_call>", "</tool_call>"),
     reasoning=THINK,
 )
-CONTENT_ONLY = ToolFormat(name="content_only", reasoning=THINK)
+LLAMA3_JSON = ToolFormat(
+    name="llama3_json",
+    models="Llama 3.1/3.2/3.3",
+    style=CallStyle.JSON,
+    also=("<|python_tag|>",),
+    prefix="<|python_tag|>",
+    between="; ",
+    before_name='{"name": "',
+    after_name='", "parameters": ',
+    after_arguments="}",
+    tokens=("<|python_tag|>",),
+)
+MISTRAL_V3 = replace(
+    _OBJECT,
+    name="mistral_v3",
+    models="Mistral 7B v0.3, Nemo, Mixtral 8x22B",
+    trigger="[TOOL_CALLS]",
+    open="[TOOL_CALLS][",
+    close="]",
+    between=", ",
+    tokens=("[TOOL_CALLS]",),
+)
+MISTRAL_V11 = ToolFormat(
+    name="mistral_v11",
+    models="Mistral Small 3.2, Magistral, Ministral 3, Devstral",
+    style=CallStyle.JSON,
+    trigger="[TOOL_CALLS]",
+    call_open="[TOOL_CALLS]",
+    after_name="[ARGS]",
+    tokens=("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"),
+    reasoning=Reasoning("[THINK]", "[/THINK]"),
+)
+DEEPSEEK_V3 = ToolFormat(
+    name="deepseek_v3",
+    models="DeepSeek V3, R1, R1 distills",
+    style=CallStyle.JSON,
+    trigger="<｜tool▁calls▁begin｜>",
+    also=("<｜tool▁call▁begin｜>",),
+    open="<｜tool▁calls▁begin｜>",
+    close="<｜tool▁calls▁end｜>",
+    call_open="<｜tool▁call▁begin｜>",
+    call_close="<｜tool▁call▁end｜>",
+    between="\n",
+    before_name="function<｜tool▁sep｜>",
+    after_name="\n```json\n",
+    after_arguments="\n```",
+    tokens=(
+        "<｜tool▁calls▁begin｜>",
+        "<｜tool▁calls▁end｜>",
+        "<｜tool▁call▁begin｜>",
+        "<｜tool▁call▁end｜>",
+        "<｜tool▁sep｜>",
+    ),
+    reasoning=_THINK_OPENED,
+)
+DEEPSEEK_V3_1 = ToolFormat(
+    name="deepseek_v3_1",
+    models="DeepSeek V3.1",
+    style=CallStyle.JSON,
+    trigger=DEEPSEEK_V3.trigger,
+    also=DEEPSEEK_V3.also,
+    open=DEEPSEEK_V3.open,
+    close=DEEPSEEK_V3.close,
+    call_open=DEEPSEEK_V3.call_open,
+    call_close=DEEPSEEK_V3.call_close,
+    after_name="<｜tool▁sep｜>",
+    tokens=DEEPSEEK_V3.tokens,
+    reasoning=_THINK_OPENED,
+)
+KIMI_K2 = ToolFormat(
+    name="kimi_k2",
+    models="Kimi K2, K2-Thinking",
+    style=CallStyle.JSON,
+    trigger="<|tool_calls_section_begin|>",
+    also=("<|tool_call_begin|>",),
+    open="<|tool_calls_section_begin|>",
+    close="<|tool_calls_section_end|>",
+    call_open="<|tool_call_begin|>",
+    call_close="<|tool_call_end|>",
+    before_name="functions.",
+    after_name=":{index}<|tool_call_argument_begin|>",
+    tokens=(
+        "<|tool_calls_section_begin|>",
+        "<|tool_calls_section_end|>",
+        "<|tool_call_begin|>",
+        "<|tool_call_end|>",
+        "<|tool_call_argument_begin|>",
+    ),
+    reasoning=Reasoning("<think>", "</think>", interrupted_by=("<|tool_calls_section_begin|>", "<|tool_call_begin|>")),
+)
+PHI4_MINI = replace(
+    _OBJECT,
+    name="phi4_mini",
+    models="Phi-4-mini",
+    trigger="<|tool_call|>",
+    also=("functools[",),
+    open="<|tool_call|>[",
+    close="]<|/tool_call|>",
+    between=", ",
+    tokens=("<|tool_call|>", "<|/tool_call|>"),
+)
+GRANITE3 = replace(
+    _OBJECT,
+    name="granite3",
+    models="Granite 3.0 to 3.3",
+    trigger="<|tool_call|>",
+    also=("<tool_call>",),
+    open="<|tool_call|>[",
+    close="]",
+    between=", ",
+    tokens=("<|tool_call|>", "<tool_call>"),
+    reasoning=THINK,
+)
+CONTENT_ONLY = ToolFormat(name="content_only", models="any other", reasoning=THINK)
 
-FORMATS: dict[str, ToolFormat] = {row.name: row for row in (HERMES, CONTENT_ONLY)}
+_ROWS = (
+    HERMES,
+    LLAMA3_JSON,
+    MISTRAL_V3,
+    MISTRAL_V11,
+    DEEPSEEK_V3,
+    DEEPSEEK_V3_1,
+    KIMI_K2,
+    PHI4_MINI,
+    GRANITE3,
+    CONTENT_ONLY,
+)
+FORMATS: dict[str, ToolFormat] = {row.name: row for row in _ROWS}
 
 
 def tool_format(name: str) -> ToolFormat:

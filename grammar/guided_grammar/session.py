@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from guided_grammar.errors import LimitExceeded, UnsatisfiableConstraint, UnsupportedConstraint
 from guided_grammar.limits import DEFAULT_LIMITS, Limits
+from guided_grammar.markers import with_tokens
 from guided_grammar.vocabulary import Vocabulary
 
 _DEFAULT_CACHE_BYTES = 256 << 20
@@ -123,7 +124,8 @@ class MaskEngine:
     def compile(self, text: str, markers: frozenset[str] = frozenset()) -> CompiledMask:
         """Masks for grammar text of `emit.to_ebnf`.
 
-        markers: added tokens of the vocabulary that the grammar names, readable as their text in this grammar only.
+        markers: added tokens of the vocabulary that the grammar names: rules of a marker write its token
+            (`with_tokens`), elsewhere the token reads as its text, in this grammar only.
         Raises UnsupportedConstraint when xgrammar refuses the text, LimitExceeded past limits.emitted_bytes.
         """
         size = len(text.encode())
@@ -157,7 +159,7 @@ class MaskEngine:
         started = time.perf_counter()
         try:
             compiler, blank = self._compiler(key[1])
-            handle = compiler.compile_grammar(text)
+            handle = compiler.compile_grammar(with_tokens(text, self.vocabulary.ids_of(key[1])))
             compiled = CompiledMask(handle, int(handle.memory_size_bytes), blank)
         except BaseException as error:
             with self._lock:

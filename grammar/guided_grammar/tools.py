@@ -20,9 +20,10 @@ from guided_grammar.errors import GrammarError, InvalidConstraint, LimitExceeded
 from guided_grammar.formats import ToolFormat, tool_format
 from guided_grammar.ir import EMPTY, Dispatch, Expr, Ref, Rules, alt, chars, opt, repeat, seq, text
 from guided_grammar.limits import Limits
+from guided_grammar.markers import markup
 from guided_grammar.ranges import ALL, difference, normalise
 from guided_grammar.tool_styles import WRITERS
-from guided_grammar.tool_styles.tool import ANY_OBJECT, Tool, markup, of_objects
+from guided_grammar.tool_styles.tool import ANY_OBJECT, Tool, of_objects
 
 _BLANKS = " \t\n\r"
 _INDEX = repeat(chars([(0x30, 0x39)]), 1, 3)
@@ -85,11 +86,16 @@ def _answer(calls: ToolCalls, rules: Rules, call: Ref) -> Expr:
     if calls.auto and row.trigger:
         after = markup(row.lead.removeprefix(row.trigger), row, rules)
         tail = rules.add(seq(after, rest, more if nests else EMPTY, close), "triggered")
-        return Dispatch(((row.trigger, tail),), loop=calls.parallel)
+        return Dispatch(((row.trigger, tail),), calls.parallel, _thoughts(row))
     section = seq(markup(row.lead, row, rules), rest, more, close)
     if row.prefix:
         section = seq(opt(markup(row.prefix, row, rules)), section)
     return alt(section, _free(row)) if calls.auto else section
+
+
+def _thoughts(row: ToolFormat) -> tuple[str, ...]:
+    """A block of reasoning, where there is one, came before the answer: none begins within."""
+    return (row.reasoning.open.strip(),) if row.reasoning else ()
 
 
 def _body(row: ToolFormat, tool: Tool, rules: Rules, budget: Budget, limits: Limits) -> Expr:

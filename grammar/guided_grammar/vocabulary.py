@@ -41,10 +41,14 @@ class Vocabulary:
     def with_markers(self, markers: Iterable[str]) -> tuple[bytes, ...]:
         """`tokens` with the named markup readable as its own text; unknown markers are plain text already."""
         tokens = list(self.tokens)
-        for marker in markers:
-            if marker in self.markup and self.markup[marker] not in self.stop_ids:
-                tokens[self.markup[marker]] = marker.encode()
+        for marker, token_id in self.ids_of(markers).items():
+            tokens[token_id] = marker.encode()
         return tuple(tokens)
+
+    def ids_of(self, markers: Iterable[str]) -> dict[str, int]:
+        """Those of `markers` that are one token and no stop."""
+        known = {marker: self.markup[marker] for marker in markers if marker in self.markup}
+        return {marker: token_id for marker, token_id in known.items() if token_id not in self.stop_ids}
 
     @staticmethod
     def of_bytes() -> Vocabulary:

@@ -13,7 +13,7 @@ from typing import Any
 from guided_engine.protocol import Event, TokenLogprob
 
 from guided_frontend.reasoning import ReasoningSplitter
-from guided_frontend.tool_calls import CallArguments, CallEnd, CallParser, CallStart, Piece, TextPiece
+from guided_frontend.tool_calls import CallArguments, CallEnd, CallParser, CallStart, Piece, ReasoningPiece, TextPiece
 
 DONE = b"data: [DONE]\n\n"
 _LOWEST = -9999.0
@@ -85,8 +85,10 @@ class ChoiceReader:
         for piece in pieces:
             if isinstance(piece, TextPiece):
                 yield Delta(content=piece.text)
+            elif isinstance(piece, ReasoningPiece):
+                yield Delta(reasoning=piece.text)
             elif isinstance(piece, CallStart):
-                yield Delta(call=self._num_started, call_id=self.new_id(), name=piece.name)
+                yield Delta(call=self._num_started, call_id=piece.id or self.new_id(), name=piece.name)
                 self._num_started += 1
             elif isinstance(piece, CallArguments):
                 yield Delta(call=self._num_started - 1, arguments=piece.text)

@@ -118,7 +118,7 @@ def test_tools_whose_names_share_a_beginning_are_told_apart() -> None:
 
 
 def test_the_grammar_names_the_markup_that_a_vocabulary_may_hold_as_tokens() -> None:
-    assert compile_spec(spec("auto")).markers == {"<tool_call>", "</tool_call>", "<think>", "</think>"}
+    assert compile_spec(spec("auto")).markers == {"<tool_call>", "</tool_call>"}
 
 
 def test_the_schema_that_is_refused_is_named_with_its_tool_and_path() -> None:
