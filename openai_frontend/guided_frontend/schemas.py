@@ -100,7 +100,7 @@ class ResponseFormat(Fields):
 
 class StreamOptions(Fields):
     include_usage: bool = False
-    include_obfuscation: bool = False
+    include_obfuscation: Literal[False] = False
 
 
 class Structured(Fields):
@@ -180,10 +180,11 @@ class ChatRequest(Generation):
     chat_template_kwargs: dict[str, Any] | None = None
     modalities: list[Literal["text"]] | None = None
     metadata: dict[str, str] | None = None
-    store: bool | None = None
-    service_tier: str | None = None
+    store: Literal[False] | None = None
+    service_tier: Literal["auto", "default"] | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
+    prompt_cache_retention: str | None = None
 
 
 class CompletionRequest(Generation):
@@ -191,6 +192,7 @@ class CompletionRequest(Generation):
 
     prompt: str | list[str] | list[int] | list[list[int]]
     echo: bool = False
+    best_of: Literal[1] | None = None
     logprobs: Annotated[int, Field(ge=0, le=TOP_LOGPROBS)] | None = None
 
 

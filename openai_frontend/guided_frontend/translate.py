@@ -52,13 +52,19 @@ def plan_text(body: CompletionRequest) -> Plan:
 
 
 def _thinks(body: ChatRequest, model: ServedModel) -> bool:
-    """Off unless asked for. `think` wins over `reasoning_effort`."""
-    told = (body.chat_template_kwargs or {}).get("enable_thinking", body.think)
-    if told is None and body.reasoning_effort is not None:
-        told = body.reasoning_effort != "none"
-    if told and not model.thinks:
-        raise BadRequest("this model does not reason; think must be false or unset", "think")
-    return bool(told)
+    """Off unless asked for; of several spellings the more particular one wins."""
+    effort = None if body.reasoning_effort is None else body.reasoning_effort != "none"
+    spellings = {
+        "chat_template_kwargs": (body.chat_template_kwargs or {}).get("enable_thinking"),
+        "think": body.think,
+        "reasoning_effort": effort,
+    }
+    for field, told in spellings.items():
+        if told and not model.thinks:
+            raise BadRequest(f"{field} asks for reasoning, which this model does not do", field)
+        if told is not None:
+            return bool(told)
+    return False
 
 
 def _sampling(body: Generation, wanted: Constraint, max_tokens: int | None, logprobs: int | None) -> SamplingParams:
