@@ -3,57 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from guided_kernels._cpu_arguments import CONSTRAINED, RAW, Call, Out, Step, out_of, step_of
 from guided_kernels._cpu_filter import draw_filtered
 from guided_kernels._cpu_scan import Scratch, draw, first_best, likeliest, scan
-from guided_kernels._cpu_tile import TILE, Source
+from guided_kernels._cpu_tile import Source, num_tiles
 from guided_kernels._numba import LOG2E, NEG_INF, cached_jit, jit, uniform
 from guided_kernels.classify import list_ids
 from guided_kernels.params import GREEDY_BELOW, HOTTEST
 from guided_kernels.rows import BITS, FORCED, IDS, MAX_IDS
 from guided_kernels.sampled import NOT_A_NUMBER, NOTHING_ALLOWED, OK
 
-RAW, CONSTRAINED, SILENT = 0, 1, 2
-
 _COLDEST, _HOTTEST = np.float32(GREEDY_BELOW), np.float32(HOTTEST)
-
-
-class Step(NamedTuple):
-    """The arguments of a step as arrays: logits flattened (see `Source`), one row every `stride`."""
-
-    x32: Any
-    x16: Any
-    half: bool
-    stride: int
-    vocab: int
-    everything: Any
-    kind: Any
-    index: Any
-    bits: Any
-    ids: Any
-    num_ids: Any
-    temperature: Any
-    top_k: Any
-    top_p: Any
-    min_p: Any
-    seed: Any
-    step: Any
-    edit_start: Any
-    edit_token: Any
-    edit_value: Any
-
-
-class Out(NamedTuple):
-    """The arrays of a `Sampled`."""
-
-    ids: Any
-    logprobs: Any
-    status: Any
-    top_ids: Any
-    top_logprobs: Any
 
 
 @jit
@@ -68,7 +32,8 @@ def _source(step: Step, row: int, listing: Any) -> Source:
         found = list_ids(words, step.vocab, listing)
         if found >= 0:
             size, listed = found, True
-    return _masked(step, row, words, ids, size, listed, step.edit_start[row], step.edit_start[row + 1])
+    start, end = (step.edit_start[row], step.edit_start[row + 1]) if len(step.edit_token) else (0, 0)
+    return _masked(step, row, words, ids, size, listed, start, end)
 
 
 @jit
@@ -115,8 +80,7 @@ def _report(source: Source, scratch: Scratch, position: int, top: Any, out: Out,
 
 
 @jit
-def _row(step: Step, row: int, scratch: Scratch, listing: Any, top: Any, report: int, out: Out) -> None:
-    source = _source(step, row, listing)
+def _row(step: Step, row: int, source: Source, scratch: Scratch, top: Any, report: int, out: Out) -> None:
     if step.kind[row] == FORCED:
         position = step.index[row]
         status = OK if 0 <= position < step.vocab else NOTHING_ALLOWED
@@ -124,12 +88,13 @@ def _row(step: Step, row: int, scratch: Scratch, listing: Any, top: Any, report:
         position, status = _draw(step, row, source, scratch)
     out.status[row] = status
     out.ids[row] = -1
+    out.top_ids[row], out.top_logprobs[row] = -1, -np.inf
     out.logprobs[row] = -np.inf if status == NOTHING_ALLOWED else np.nan
     if status != OK:
         return
     out.ids[row] = source.ids[position] if source.listed else position
     if report == RAW:
-        raw = _masked(step, row, step.everything, listing, step.vocab, False, 0, 0)
+        raw = _masked(step, row, step.everything, source.ids, step.vocab, False, 0, 0)
         _report(raw, scratch, out.ids[row], top, out, row)
     elif report == CONSTRAINED and step.kind[row] == FORCED:
         out.logprobs[row] = 0.0
@@ -139,20 +104,43 @@ def _row(step: Step, row: int, scratch: Scratch, listing: Any, top: Any, report:
         _report(source, scratch, position, top, out, row)
 
 
-def compiled(digest: int) -> Callable[[Step, int, Out], int]:
-    """The step, drawing every row into `out`."""
+@jit
+def _first_outside(step: Step) -> int:
+    """The first row whose index or list length points outside its table, or -1. Nothing below checks bounds."""
+    for row in range(len(step.kind)):
+        index = step.index[row]
+        if step.kind[row] == BITS and not 0 <= index < len(step.bits):
+            return row
+        if step.kind[row] == IDS and not (0 <= index < len(step.ids) and 0 <= step.num_ids[index] <= MAX_IDS):
+            return row
+    return -1
+
+
+@jit
+def _scratch(size: int) -> Scratch:
+    """For rows of up to `size` positions. Long rows are rare enough to ask for theirs only when one comes."""
+    tiles = num_tiles(size)
+    x, weight = np.empty(size, np.float32), np.empty(size, np.float32)
+    return Scratch(x, weight, np.empty(tiles, np.float32), np.empty(tiles, np.float64))
+
+
+def compiled(digest: int) -> Callable[[Call], tuple[int, int]]:
+    """The step. First of the result: the first row that points outside its table (then nothing is drawn), or -1."""
 
     @cached_jit
-    def run(step: Step, report: int, out: Out) -> int:
-        size = max(step.vocab, MAX_IDS)
-        tiles = (size + TILE - 1) // TILE
-        x, weight = np.empty(size, np.float32), np.empty(size, np.float32)
-        scratch = Scratch(x, weight, np.empty(tiles, np.float32), np.empty(tiles, np.float64))
-        listing = np.empty(MAX_IDS, np.int32)
-        top = np.empty(out.top_ids.shape[1], np.int64)
-        for row in range(len(step.kind)):
-            _row(step, row, scratch, listing, top, report, out)
+    def run(call: Call) -> tuple[int, int]:
+        step, out = step_of(call), out_of(call)
+        outside = _first_outside(step)
+        if outside < 0:
+            scratch = _scratch(MAX_IDS)
+            listing = np.empty(MAX_IDS, np.int32)
+            top = np.empty(out.top_ids.shape[1], np.int64)
+            for row in range(len(step.kind)):
+                source = _source(step, row, listing)
+                if max(source.size, step.vocab if call.report == RAW else 0) > len(scratch.x):
+                    scratch = _scratch(step.vocab)
+                _row(step, row, source, scratch, top, call.report, out)
         # Being closed over puts the digest into numba's cache key, which otherwise sees changes of this file only.
-        return digest
+        return outside, digest
 
     return run

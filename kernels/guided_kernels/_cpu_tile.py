@@ -63,25 +63,21 @@ def _fill(x: Any, source: Source, base: int, part: Any) -> None:
         for i in range(len(part)):
             token = source.ids[i]
             part[i] = as_float(x[token]) if 0 <= token < source.vocab else NEG_INF
-    else:
-        for offset in range(0, len(part), 32):
-            w = (base + offset) // 32
-            word = source.words[w] if w < len(source.words) else np.int32(0)
-            _unpack(x[base + offset :], word, part[offset : offset + 32])
-
-
-@jit
-def _unpack(x: Any, word: Any, part: Any) -> None:
-    if word == 0:
-        part[:] = NEG_INF
-    elif len(part) == 32:
-        # A constant count and a select let this loop be vectorised; it is where a dense row spends its time.
-        for j in range(32):
-            value = as_float(x[j])
-            part[j] = value if (word >> np.int32(j)) & np.int32(1) else NEG_INF
-    else:
-        for j in range(len(part)):
-            part[j] = as_float(x[j]) if (word >> np.int32(j)) & np.int32(1) else NEG_INF
+        return
+    whole = len(part) // 32 * 32
+    for offset in range(0, len(part), 32):
+        w = (base + offset) // 32
+        word = source.words[w] if w < len(source.words) else np.int32(0)
+        if word == 0:
+            part[offset : offset + 32] = NEG_INF
+        elif offset < whole:
+            for j in range(32):
+                # Unsigned, as numba tests a signed index for being negative, and then the loop isn't vectorised.
+                value = as_float(x[np.uintp(base + offset + j)])
+                part[np.uintp(offset + j)] = value if word & (np.int32(1) << np.int32(j)) else NEG_INF
+        else:
+            for i in range(whole, len(part)):
+                part[i] = as_float(x[base + i]) if word & (np.int32(1) << np.int32(i - whole)) else NEG_INF
 
 
 @jit

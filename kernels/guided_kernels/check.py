@@ -9,6 +9,12 @@ from guided_kernels.params import SampleParams
 from guided_kernels.rows import MAX_IDS, Rows
 
 LOGIT_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+MAX_TOP_LOGPROBS = 128
+
+_ROWS = {"kind": torch.int32, "index": torch.int32}
+_PARAMS = {"temperature": torch.float32, "top_k": torch.int32, "top_p": torch.float32, "min_p": torch.float32,
+           "seed": torch.int64, "step": torch.int64}  # fmt: skip
+_EDITS = {"row": torch.int64, "token": torch.int64, "value": torch.float32}
 
 
 def check(logits: torch.Tensor, rows: Rows, params: SampleParams, top_logprobs: int, edits: Edits | None) -> None:
@@ -16,36 +22,29 @@ def check(logits: torch.Tensor, rows: Rows, params: SampleParams, top_logprobs: 
     if logits.dim() != 2 or logits.dtype not in LOGIT_DTYPES or logits.shape[1] == 0:
         raise ValueError(f"logits must be [rows, vocab] of fp32, bf16 or fp16, got {_seen(logits)}")
     num_rows, vocab = logits.shape
-    if not 0 <= top_logprobs <= vocab:
-        raise ValueError(f"top_logprobs must lie from 0 to {vocab}, got {top_logprobs}")
+    most = min(vocab, MAX_TOP_LOGPROBS)
+    if not 0 <= top_logprobs <= most:
+        raise ValueError(f"top_logprobs must lie from 0 to {most}, got {top_logprobs}")
     if rows.bits.dim() != 2:
         raise ValueError(f"rows.bits must be torch.int32[b, words], got {_seen(rows.bits)}")
-    num_lists = len(rows.ids)
-    _expect("rows.bits", rows.bits, torch.int32, tuple(rows.bits.shape), logits)
-    _expect("rows.ids", rows.ids, torch.int32, (num_lists, MAX_IDS), logits)
-    _expect("rows.num_ids", rows.num_ids, torch.int32, (num_lists,), logits)
-    per_row = {
-        "rows.kind": (rows.kind, torch.int32),
-        "rows.index": (rows.index, torch.int32),
-        "params.temperature": (params.temperature, torch.float32),
-        "params.top_k": (params.top_k, torch.int32),
-        "params.top_p": (params.top_p, torch.float32),
-        "params.min_p": (params.min_p, torch.float32),
-        "params.seed": (params.seed, torch.int64),
-        "params.step": (params.step, torch.int64),
-    }
-    for name, (tensor, dtype) in per_row.items():
-        _expect(name, tensor, dtype, (num_rows,), logits)
+    device, num_lists = logits.device, len(rows.ids)
+    _expect("rows", rows, _ROWS, (num_rows,), device)
+    _expect("rows", rows, {"bits": torch.int32}, rows.bits.shape, device)
+    _expect("rows", rows, {"ids": torch.int32}, (num_lists, MAX_IDS), device)
+    _expect("rows", rows, {"num_ids": torch.int32}, (num_lists,), device)
+    _expect("params", params, _PARAMS, (num_rows,), device)
     if edits is not None:
-        num_edits = edits.row.shape[0]
-        _expect("edits.row", edits.row, torch.int64, (num_edits,), logits)
-        _expect("edits.token", edits.token, torch.int64, (num_edits,), logits)
-        _expect("edits.value", edits.value, torch.float32, (num_edits,), logits)
+        _expect("edits", edits, _EDITS, (len(edits.row),), device)
 
 
-def _expect(name: str, tensor: torch.Tensor, dtype: torch.dtype, shape: tuple[int, ...], logits: torch.Tensor) -> None:
-    if tensor.dtype != dtype or tuple(tensor.shape) != shape or tensor.device != logits.device:
-        raise ValueError(f"{name} must be {dtype}{list(shape)} on {logits.device}, got {_seen(tensor)}")
+def _expect(
+    owner: str, value: object, dtypes: dict[str, torch.dtype], shape: tuple[int, ...], device: torch.device
+) -> None:
+    columns = vars(value)
+    for name, dtype in dtypes.items():
+        tensor = columns[name]
+        if tensor.dtype is not dtype or tensor.shape != shape or tensor.device != device:
+            raise ValueError(f"{owner}.{name} must be {dtype}{list(shape)} on {device}, got {_seen(tensor)}")
 
 
 def _seen(tensor: torch.Tensor) -> str:

@@ -27,8 +27,9 @@ def sample(
     the parameters.
 
     logits: [rows, vocab] of float32, bfloat16 or float16, any strides; never written to.
-    top_logprobs: k, from 0 to vocab. logprobs: which distribution is reported (see `Sampled`); "raw" costs a read of
-    the whole row, so pass "none" when nobody asked.
+    top_logprobs: k, from 0 to MAX_TOP_LOGPROBS (and to vocab).
+    logprobs: which distribution is reported (see `Sampled`); "raw" costs a read of the whole row, so pass "none" when
+    nobody asked.
     Raises ValueError for a wrong shape, dtype or device; faults of values end in `Sampled.status`.
     """
     check(logits, rows, params, top_logprobs, edits)

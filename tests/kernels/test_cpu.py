@@ -271,7 +271,7 @@ def bad_rows(**changed: torch.Tensor) -> Rows:
         (bad_rows(index=torch.tensor([1], dtype=torch.int32)), r"rows.index\[0\] must be a row of the 1 bits, got 1"),
         (bad_rows(index=torch.tensor([-1], dtype=torch.int32)), "got -1"),
         (bad_rows(kind=torch.tensor([2], dtype=torch.int32)), r"a row of the 0 ids, got 0"),
-        (bad_rows(ids=torch.zeros(1, MAX_IDS, dtype=torch.int32), num_ids=torch.tensor([1025], dtype=torch.int32)), "from 0 to 1024, got 1025"),
+        (Rows(*(torch.full_like(c, 1025) if n == "num_ids" else c for n, c in vars(ids_rows([[1]])).items())), r"rows.num_ids\[0\] must lie from 0 to 1024, got 1025"),
     ],
 )  # fmt: skip
 def test_a_table_that_points_outside_is_refused(rows: Rows, message: str) -> None:

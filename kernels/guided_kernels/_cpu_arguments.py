@@ -1,0 +1,127 @@
+"""The arguments of a compiled step: as numbers to cross from Python cheaply, then as arrays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from guided_kernels._numba import jit, matrix, vector
+from guided_kernels.rows import MAX_IDS
+
+RAW, CONSTRAINED, SILENT = 0, 1, 2
+FLOAT32, FLOAT16, BFLOAT16 = 0, 1, 2
+
+
+class Call(NamedTuple):
+    """A step as addresses of contiguous memory and sizes; see `Step` and `Out`.
+
+    element: the logits' dtype, one of FLOAT32, FLOAT16, BFLOAT16; a row of them starts every `stride`.
+    """
+
+    logits: int
+    element: int
+    stride: int
+    num_rows: int
+    vocab: int
+    kind: int
+    row_index: int
+    bits: int
+    num_bits: int
+    num_words: int
+    ids: int
+    num_lists: int
+    num_ids: int
+    temperature: int
+    top_k: int
+    top_p: int
+    min_p: int
+    seed: int
+    step: int
+    edit_start: int
+    edit_token: int
+    edit_value: int
+    num_edits: int
+    report: int
+    out_ids: int
+    out_logprobs: int
+    out_status: int
+    out_top_ids: int
+    out_top_logprobs: int
+    num_top: int
+
+
+class Step(NamedTuple):
+    """The arguments of a step as arrays: logits flattened (see `Source`); everything: the words of a free row."""
+
+    x32: Any
+    x16: Any
+    half: bool
+    stride: int
+    vocab: int
+    everything: Any
+    kind: Any
+    index: Any
+    bits: Any
+    ids: Any
+    num_ids: Any
+    temperature: Any
+    top_k: Any
+    top_p: Any
+    min_p: Any
+    seed: Any
+    step: Any
+    edit_start: Any
+    edit_token: Any
+    edit_value: Any
+
+
+class Out(NamedTuple):
+    """The arrays of a `Sampled`."""
+
+    ids: Any
+    logprobs: Any
+    status: Any
+    top_ids: Any
+    top_logprobs: Any
+
+
+@jit
+def step_of(call: Call) -> Step:
+    wide = call.element == FLOAT32
+    length = (call.num_rows - 1) * call.stride + call.vocab if call.num_rows else 0
+    rows, edits = call.num_rows, call.num_edits
+    return Step(
+        vector(call.logits, length if wide else 0, np.float32),
+        vector(call.logits, 0 if wide else length, np.uint16),
+        call.element == FLOAT16,
+        call.stride,
+        call.vocab,
+        np.full((call.vocab + 31) // 32, -1, np.int32),
+        vector(call.kind, rows, np.int32),
+        vector(call.row_index, rows, np.int32),
+        matrix(call.bits, call.num_bits, call.num_words, np.int32),
+        matrix(call.ids, call.num_lists, MAX_IDS, np.int32),
+        vector(call.num_ids, call.num_lists, np.int32),
+        vector(call.temperature, rows, np.float32),
+        vector(call.top_k, rows, np.int32),
+        vector(call.top_p, rows, np.float32),
+        vector(call.min_p, rows, np.float32),
+        vector(call.seed, rows, np.int64),
+        vector(call.step, rows, np.int64),
+        vector(call.edit_start, rows + 1 if edits else 0, np.int64),
+        vector(call.edit_token, edits, np.int64),
+        vector(call.edit_value, edits, np.float32),
+    )
+
+
+@jit
+def out_of(call: Call) -> Out:
+    rows, top = call.num_rows, call.num_top
+    return Out(
+        vector(call.out_ids, rows, np.int64),
+        vector(call.out_logprobs, rows, np.float32),
+        vector(call.out_status, rows, np.int8),
+        matrix(call.out_top_ids, rows, top, np.int64),
+        matrix(call.out_top_logprobs, rows, top, np.float32),
+    )
