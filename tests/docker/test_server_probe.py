@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import ModuleType
+
+import pytest
+from guided_engine.protocol import RequestError
+from guided_testing.deployment import DOCKER
+
+
+@pytest.fixture(scope="module")
+def probe() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("server_probe", DOCKER / "server_probe.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def told(error: RequestError) -> str:
+    return json.dumps({"error": f"failed: {error.encode()}"})
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "alive"),
+    [
+        (200, '{"text_output":"x"}', True),
+        (503, told(RequestError("queue is full: limit is 256, got 257", 429)), True),
+        (503, told(RequestError("waited longer than 60 s in the queue", 504)), True),
+        (500, told(RequestError("the engine stopped: OSError: gone", 500)), False),
+        (503, told(RequestError("the model is shutting down", 503)), False),
+        (500, '{"error":"Stub process guided_llm_0_0 is not healthy."}', False),
+        (400, '{"error":"Request for unknown model"}', False),
+        (502, "<html>", False),
+    ],
+    ids=["token", "queue full", "waited", "fault", "shutting down", "dead stub", "no model", "not Triton"],
+)
+def test_an_engine_that_answers_is_alive(probe: ModuleType, status: int, body: str, alive: bool) -> None:
+    assert (probe.fault(status, body) == "") is alive
+
+
+@contextmanager
+def serving(status: int, body: str) -> Iterator[tuple[str, list[bytes]]]:
+    asked: list[bytes] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_it_asks_for_one_token(probe: ModuleType) -> None:
+    with serving(200, "{}") as (url, asked):
+        assert probe.ask(url, 5) == ""
+    assert json.loads(json.loads(asked[0])["sampling_parameters"]) == {"max_tokens": 1}
+
+
+def test_an_error_status_is_read_like_an_answer(probe: ModuleType) -> None:
+    with serving(503, told(RequestError("queue is full", 429))) as (url, _):
+        assert probe.ask(url, 5) == ""
+    with serving(500, '{"error":"Stub process is not healthy."}') as (url, _):
+        assert "not healthy" in probe.ask(url, 5)
+
+
+def test_silence_counts_as_dead(probe: ModuleType) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        assert "timed out" in probe.ask(f"http://127.0.0.1:{silent.getsockname()[1]}", 0.2)
+
+
+def test_a_closed_port_counts_as_dead(probe: ModuleType) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    assert probe.ask(f"http://127.0.0.1:{port}", 2) != ""
