@@ -179,7 +179,8 @@ def encode(body: ChatRequest, plan: Plan, model: ServedModel) -> list[int]:
 
 
 def _reader(index: int, job: Job, model: ServedModel) -> ChoiceReader:
-    calls = CallParser(model.format) if job.plan.constraint.spec.kind is Kind.TOOLS else None
+    schemas = {tool.function.name: tool.function.parameters for tool in job.plan.constraint.shown}
+    calls = CallParser(model.format, schemas) if job.plan.constraint.spec.kind is Kind.TOOLS else None
     markers = model.format.reasoning if job.inside or job.plan.thinks else None
     return ChoiceReader(index, calls, None if markers is None else ReasoningSplitter(markers, job.inside), _call_id)
 
