@@ -8,7 +8,7 @@ from typing import Any
 
 from guided_engine.weights import DEFAULT_MODEL
 
-DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
+DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class EngineConfig:
     """Zero means "choose": see each field.
 
     model: the embedded default's name, a directory, or a hub id.
-    dtype: "int8" is per-row int8 linear layers on the CPU; "auto" picks by device.
+    dtype: "auto" is float32 on the CPU and bfloat16 on a GPU.
     max_rows: choices decoded in one step. max_model_len: prompt and answer, 0 for the model's own, at most 4096.
     kv_tokens, kv_bytes: cap on cached tokens over all rows; past it the youngest row waits and is recomputed.
     step_tokens: tokens of one forward pass; a longer prompt is read over several.
