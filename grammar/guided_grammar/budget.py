@@ -18,8 +18,3 @@ class Budget:
         self.steps += n
         if self.steps > self.limits.steps:
             raise LimitExceeded("compile steps", self.limits.steps, None, keyword=keyword, path=path)
-
-    def memory(self, size: int, keyword: str = "", path: str = "") -> None:
-        """Check the working memory of one automaton, in bytes, while it is being built."""
-        if size > self.limits.automaton_bytes:
-            raise LimitExceeded("automaton bytes", self.limits.automaton_bytes, None, keyword=keyword, path=path)

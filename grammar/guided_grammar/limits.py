@@ -17,6 +17,7 @@ class Limits:
     json_depth: int = 64
     tool_count: int = 128
     automaton_bytes: int = 262_144  # P14: working memory of one regex's automaton
+    pattern_automaton_bytes: int = 4_194_304  # the same for a pattern or format inside a JSON schema
     emitted_bytes: int = 262_144  # P15: the grammar text a constraint may expand to
     steps: int = 2_000_000  # counted compile steps over all automata and schema nodes
     number_digits: int = 16  # D146: significant digits an otherwise unbounded number may be written with

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from guided_grammar import automata
+from guided_grammar import automata, regex
 from guided_grammar.automata import Dfa
 from guided_grammar.bounded import bounded
 from guided_grammar.budget import Budget
@@ -85,6 +85,15 @@ class Strings:
     def length(low: int, high: int | None) -> Strings:
         """Every value of `low` to `high` code points."""
         return _simplified([Piece(automata.ANY, low, high)])
+
+    @staticmethod
+    def pattern(pattern: str, budget: Budget, path: str = "", *, keyword: str = "pattern") -> Strings:
+        """The values that contain a match of an ECMAScript regex."""
+        counted = regex.counted_class(pattern, budget, path)
+        if counted is None:
+            return _simplified([Piece(regex.search_language(pattern, budget, path, keyword=keyword))])
+        ranges, low, high = counted
+        return _simplified([Piece(automata.repeated(ranges, 0, None, budget), low, high)])
 
     @staticmethod
     def format(name: str, budget: Budget, path: str = "") -> Strings:

@@ -24,5 +24,6 @@ class Matcher:
 
     def accepts(self, value: str) -> bool:
         self._matcher.reset()
-        tokens = [*value.encode("utf-8", "surrogatepass"), EOS]
-        return all(self._matcher.accept_token(token) for token in tokens)
+        # Not by accepting the stop token: xgrammar takes it for its text where the grammar allows that text.
+        tokens = value.encode("utf-8", "surrogatepass")
+        return all(self._matcher.accept_token(token) for token in tokens) and self._matcher.is_completed()
