@@ -1,0 +1,110 @@
+"""Property names as JSON text, the colon included: what follows a name then never depends on where the name ended."""
+
+from __future__ import annotations
+
+import json
+
+from guided_grammar.budget import Budget
+from guided_grammar.errors import UnsupportedConstraint
+from guided_grammar.ir import NOTHING, Expr, Ref, Rules, alt, chars, repeat, seq, text
+from guided_grammar.ranges import Ranges, difference, normalise
+from guided_grammar.schema.json_text import ESCAPED, PLAIN, JsonWriter, quoted
+from guided_grammar.schema.objects import Keys
+
+_WRITER = JsonWriter()
+_COLON = text(": ")
+_END = text('": ')
+_BLOCKS = (
+    *("abcd", "efgh", "ijkl", "mnop", "qrst", "uvwxyz", "ABCDEF", "GHIJKL", "MNOPQR", "STUVWXYZ", "01234", "56789"),
+    *("_", "-", ".", "$", "@", "/", " ", ":"),
+)
+
+
+def key_text(key: str, path: str = "") -> Expr:
+    """A declared name. Raises UnsupportedConstraint for a lone surrogate, which has no UTF-8 text."""
+    if any("\ud800" <= char <= "\udfff" for char in key):
+        raise UnsupportedConstraint(f"holds a lone surrogate: {json.dumps(key)}", keyword="properties", path=path)
+    return seq(quoted(key), _COLON)
+
+
+class KeyWriter:
+    """The rules of names that are not declared; one for each document, so that its objects share them."""
+
+    def __init__(self, rules: Rules, budget: Budget) -> None:
+        self.rules, self.budget = rules, budget
+        self._free: Ref | None = None
+
+    def write(self, keys: Keys) -> Expr:
+        """The names of an open class."""
+        if not keys.strings.is_any():
+            return seq(self.rules.add(keys.exact(self.budget).emit(self.rules, self.budget), "k"), _COLON)
+        if not keys.without:
+            return seq(text('"'), self.free)
+        return self.rules.add(_AllBut(self, keys.without).run(), "k")
+
+    @property
+    def free(self) -> Ref:
+        """Any characters and the end. Only a class may be repeated: a repeated rule costs milliseconds a token."""
+        if self._free is None:
+            self._free = self.rules.reserve("k")
+            again = seq(_escape(ESCAPED, self.rules), self._free)
+            self.rules.define(self._free, seq(repeat(chars(PLAIN), 0, None), alt(_END, again)))
+        return self._free
+
+
+class _AllBut:
+    """Every name that is not listed: follow the listed names for as long as one of them begins like this.
+
+    Each way to leave is a reference to a rule for one block of characters. Those rules cost what most of a vocabulary
+    costs, but the same few serve every name of every object; rules of their own would cost that for each character.
+    """
+
+    def __init__(self, writer: KeyWriter, listed: frozenset[str]) -> None:
+        self._rules, self._free, self._listed = writer.rules, writer.free, listed
+        self._next: dict[str, set[str]] = {"": set()}
+        for name in sorted(listed):
+            for i, char in enumerate(name):
+                self._next.setdefault(name[:i], set()).add(char)
+            self._next.setdefault(name, set())
+        writer.budget.spend(4 * len(self._next), "properties")
+        self._end = self._rules.add(_END, "q")
+
+    def run(self) -> Expr:
+        built: dict[str, Expr] = {}
+        for start in sorted(self._next, key=len, reverse=True):
+            options = [
+                self._rules.add(seq(_char(char), built[start + char]), "k") for char in sorted(self._next[start])
+            ]
+            options.append(self._leave(self._next[start]))
+            if start not in self._listed:
+                options.append(self._end)
+            built[start] = self._rules.add(alt(*options), "k")
+        return seq(text('"'), built[""])
+
+    def _leave(self, stay: set[str]) -> Expr:
+        """One character that is not in `stay`, then any name."""
+        kept = normalise((ord(char), ord(char)) for char in stay)
+        blocks = [normalise((ord(char), ord(char)) for char in block) for block in _BLOCKS]
+        options: list[Expr] = []
+        rest: Ranges = ((0, 0x10FFFF),)
+        for block in blocks:
+            rest = difference(rest, block)
+            parts = [block] if difference(block, kept) == block else _singles(difference(block, kept))
+            options += [self._rules.add(seq(chars(part), self._free), "k") for part in parts]
+        rest = difference(rest, kept)
+        options.append(self._rules.add(seq(chars(difference(rest, ESCAPED)), self._free), "k"))
+        options.append(self._rules.add(seq(_escape(rest, self._rules), self._free), "k"))
+        return self._rules.add(alt(*options), "k")
+
+
+def _singles(ranges: Ranges) -> list[Ranges]:
+    return [((code, code),) for low, high in ranges for code in range(low, high + 1)]
+
+
+def _char(char: str) -> Expr:
+    return text(json.dumps(char, ensure_ascii=False)[1:-1])
+
+
+def _escape(ranges: Ranges, rules: Rules) -> Expr:
+    """The characters of `ranges` that are written with a backslash."""
+    return _WRITER.escaped(ranges, rules) or NOTHING

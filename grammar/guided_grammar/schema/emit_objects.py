@@ -1,0 +1,106 @@
+"""Object parts -> grammar: a chain of rules over the declared names, then any number of other properties."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from guided_grammar.errors import LimitExceeded, UnsupportedConstraint
+from guided_grammar.ir import EMPTY, NOTHING, Expr, alt, repeat, seq, text
+from guided_grammar.schema.emit_keys import key_text
+from guided_grammar.schema.formula import both
+from guided_grammar.schema.objects import Keys, ObjectPart
+from guided_grammar.schema.settle import Settled, settle
+
+if TYPE_CHECKING:
+    from guided_grammar.schema.emit import Emitter
+
+_COMMA, _CLOSE = text(", "), text("}")
+_MAX_COUNT = 4096
+
+
+def objects(emitter: Emitter, part: ObjectPart) -> Expr:
+    """The texts of the objects of `part`."""
+    options = (_Writer(emitter, settled).run() for settled in settle(part, emitter.expander, emitter.is_sorted))
+    return alt(*(seq(text("{"), option) for option in options))
+
+
+class _Writer:
+    """The rules of one settled object. A rule stands for (next declared name, number of properties so far);
+    the number only goes as far as it makes a difference."""
+
+    def __init__(self, emitter: Emitter, settled: Settled) -> None:
+        self._emitter, self._settled = emitter, settled
+        self._low = settled.low if settled.low > settled.num_required else 0
+        bounded = settled.high is not None and (settled.others or settled.high < len(settled.named))
+        self._high = settled.high if bounded else None
+        self._cap = max(1, self._low, self._high or 0)
+        if self._cap > _MAX_COUNT:
+            name = "minProperties" if self._low == self._cap else "maxProperties"
+            raise LimitExceeded("counted properties", _MAX_COUNT, self._cap, keyword=name)
+
+    def run(self) -> Expr:
+        """What follows the opening brace."""
+        self._pairs = [
+            seq(self._emitter.keys.write(keys), self._emitter.value(formula)) for keys, formula in self._settled.others
+        ]
+        tails = [self._others(count) for count in range(self._cap + 1)]
+        for index, (key, formula, required) in reversed(list(enumerate(self._settled.named))):
+            pair = seq(key_text(key), self._emitter.value(formula))
+            tails = [self._step(index, pair, required, count, tails) for count in range(min(index, self._cap) + 1)]
+        return tails[0]
+
+    def _step(self, index: int, pair: Expr, required: bool, count: int, tails: list[Expr]) -> Expr:
+        self._emitter.budget.spend(2, "properties")
+        after = tails[min(count + 1, self._cap)]
+        full = self._high is not None and count >= self._high
+        take = NOTHING if full else seq(_COMMA if count else EMPTY, pair, after)
+        options = take if required else alt(take, tails[count])
+        return self._emitter.rules.add(options, "o") if index or count else options
+
+    def _others(self, count: int) -> Expr:
+        """The undeclared properties after `count` declared ones, and the closing brace."""
+        if self._settled.witnesses:
+            return self._witnessed(count)
+        missing = max(0, self._low - count)
+        if not self._pairs:
+            return _CLOSE if not missing else NOTHING
+        if missing > 1:
+            raise UnsupportedConstraint(
+                f"cannot tell {missing} undeclared properties of any name apart", keyword="minProperties"
+            )
+        high = None if self._high is None else self._high - count
+        if high is not None and high < missing:
+            return NOTHING
+        pair = alt(*self._pairs)
+        if count:
+            return self._emitter.rules.add(seq(repeat(seq(_COMMA, pair), missing, high), _CLOSE), "p")
+        if high == 0:
+            return _CLOSE
+        some = seq(pair, repeat(seq(_COMMA, pair), 0, None if high is None else high - 1), _CLOSE)
+        return self._emitter.rules.add(some if missing else alt(_CLOSE, some), "p")
+
+    def _witnessed(self, count: int) -> Expr:
+        """One of the others is the witness: the last of its names, as later duplicates replace earlier ones."""
+        settled = self._settled
+        if len(settled.witnesses) > 1 or self._high is not None or self._low > 1:
+            raise UnsupportedConstraint("asks too much of undeclared properties at once", keyword="not")
+        ((names, formula),) = settled.witnesses
+        proofs, after = [], []
+        for keys, value in settled.others:
+            inside = keys.both(names, self._emitter.budget)
+            proof = self._emitter.value(both(value, formula, self._emitter.budget))
+            if proof != NOTHING and not inside.exact(self._emitter.budget).is_empty():
+                proofs.append(seq(self._emitter.keys.write(inside), proof))
+            after += self._outside(keys, names, self._emitter.value(value))
+        ahead = repeat(seq(alt(*self._pairs), _COMMA), 0, None)
+        later = repeat(seq(_COMMA, alt(*proofs, *after)), 0, None)
+        body = seq(_COMMA if count else EMPTY, ahead, alt(*proofs), later, _CLOSE)
+        return self._emitter.rules.add(body, "w")
+
+    def _outside(self, keys: Keys, names: Keys, value: Expr) -> list[Expr]:
+        """Properties of `keys` that are none of `names`."""
+        budget = self._emitter.budget
+        apart = keys.exact(budget).intersect(names.exact(budget).complement(budget), budget)
+        if apart.is_empty():
+            return []
+        return [seq(self._emitter.keys.write(Keys(apart)), value)]

@@ -1,0 +1,171 @@
+"""Schema nodes -> sets of values, one level at a time: children stay formulas until somebody needs them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from guided_grammar.budget import Budget
+from guided_grammar.errors import InvalidConstraint, UnsupportedConstraint
+from guided_grammar.schema import arrays, combinators, keywords, objects, values
+from guided_grammar.schema.dialect import Draft
+from guided_grammar.schema.document import Document, Node
+from guided_grammar.schema.formula import FALSE, TRUE, Formula, either, literal
+from guided_grammar.schema.reading import applies
+from guided_grammar.schema.values import Values
+
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+class _Endless(InvalidConstraint):
+    """A schema whose meaning depends on itself; inside `possible` it is only unfinished."""
+
+
+class Expander:
+    """Owns the atoms of one document and remembers what each formula stands for."""
+
+    def __init__(self, document: Document, budget: Budget) -> None:
+        self.document, self.budget = document, budget
+        self._nodes: list[Node] = [document.root]
+        self._by_content: dict[tuple[Any, ...], int] = {}
+        self._by_place: dict[tuple[Any, ...], Formula] = {}
+        self._atoms: dict[int, Values] = {}
+        self._formulas: dict[Formula, Values] = {TRUE: values.ALL, FALSE: values.NONE}
+        self._open: set[int] = set()
+
+    def root(self) -> Formula:
+        root = self.document.root
+        return self._formula(self.document.scoped(root, root))
+
+    def child(self, parent: Node, steps: tuple[str, ...], schema: Any) -> Formula:
+        """The formula of a subschema at `steps` below `parent`."""
+        if isinstance(schema, bool):
+            return TRUE if schema else FALSE
+        return self._formula(self.document.at(parent, steps, schema))
+
+    def constant(self, value: Any, path: str) -> Formula:
+        """The formula of exactly one JSON value."""
+        return self._formula(Node({"const": value}, path, "", Draft.D2020))
+
+    def _formula(self, node: Node) -> Formula:
+        schema = node.schema
+        if isinstance(schema, bool):
+            return TRUE if schema else FALSE
+        if not isinstance(schema, dict):
+            raise InvalidConstraint("a schema must be an object or a boolean", keyword="schema", path=node.path)
+        if not schema:
+            return TRUE
+        place = (node.path, node.base, node.scope, "const" in schema and len(schema) == 1)
+        found = self._by_place.get(place)
+        if found is None or place[3]:
+            text = json.dumps(node.schema, ensure_ascii=False)
+            content = (text, node.base, node.draft, node.scope)
+            atom = self._by_content.setdefault(content, len(self._nodes))
+            if atom == len(self._nodes):
+                self._nodes.append(node)
+            found = self._by_place[place] = literal(atom)
+        return found
+
+    def either(self, a: Formula, b: Formula) -> Formula:
+        return either(a, b, self.budget)
+
+    def values(self, formula: Formula) -> Values:
+        """The set that `formula` stands for; children unexpanded."""
+        found = self._formulas.get(formula)
+        if found is None:
+            found = values.NONE
+            for clause in sorted(formula, key=sorted):
+                found = values.unite(found, self._clause(clause), self.budget)
+            self._formulas[formula] = values.forget(found)
+            found = self._formulas[formula] = self.feasible(values.forget(found))
+        return found
+
+    def _clause(self, clause: frozenset[int]) -> Values:
+        result = values.ALL
+        for atom in sorted(clause, key=lambda atom: (atom < 0, abs(atom))):
+            part = self._atom(abs(atom))
+            if atom < 0:
+                part = values.complement(part, self.budget)
+            result = values.conjoin(result, part, self.budget)
+        return result
+
+    def _atom(self, atom: int) -> Values:
+        found = self._atoms.get(atom)
+        if found is None:
+            node = self._nodes[atom]
+            if atom in self._open:
+                raise _Endless("refers to itself without end", keyword="$ref", path=node.path)
+            self._open.add(atom)
+            try:
+                self.budget.spend(10, path=node.path)
+                found = self._atoms[atom] = self.feasible(self._node(node))
+            finally:
+                self._open.discard(atom)
+        return found
+
+    def in_place(self, parent: Node, steps: tuple[str, ...], schema: Any) -> Values:
+        """The values of a subschema that judges the same instance, marks for `unevaluated*` included."""
+        return self._marked(self.child(parent, steps, schema))
+
+    def _marked(self, formula: Formula) -> Values:
+        if formula in (TRUE, FALSE):
+            return self._formulas[formula]
+        ((atom,),) = formula
+        return self._atom(atom)
+
+    def _node(self, node: Node) -> Values:
+        schema = node.schema
+        if node.draft is Draft.D3:
+            raise UnsupportedConstraint("draft 3 is not supported", keyword="$schema", path=node.path)
+        if node.draft <= Draft.D7 and "$ref" in schema:
+            return self._marked(self._formula(self.document.resolve(node, "$ref")))
+        result = keywords.scalars(self, node)
+        for step in self._steps(node):
+            result = values.conjoin(result, step, self.budget)
+        return combinators.unevaluated(self, node, result)
+
+    def _steps(self, node: Node) -> Iterable[Values]:
+        """What the remaining keywords allow, in the order in which the schema states them."""
+        done: set[Any] = set()
+        for keyword in node.schema:
+            if keyword in _REFERENCES and applies(node, keyword):
+                yield self._marked(self._formula(self.document.resolve(node, keyword)))
+            handler = keywords.HANDLERS.get(keyword) or combinators.HANDLERS.get(keyword)
+            if handler is not None and handler not in done and applies(node, keyword):
+                done.add(handler)
+                yield handler(self, node)
+
+    def possible(self, formula: Formula, depth: int = 1) -> bool:
+        """False only when nothing satisfies `formula`; looks `depth` levels down, and never into unfinished nodes."""
+        if formula == FALSE:
+            return False
+        if formula not in self._formulas and any(abs(a) in self._open for clause in formula for a in clause):
+            return True
+        try:
+            found = self.values(formula)
+        except _Endless:
+            return True
+        if depth > 0 and not (found.null or found.booleans):
+            found = self.feasible(found, depth - 1)
+        return not found.is_plainly_empty
+
+    def feasible(self, found: Values, depth: int = 0) -> Values:
+        """Without the array and object parts that need an impossible child."""
+        if not any(part.low for part in found.arrays) and not any(part.low for part in found.objects):
+            return found
+        return values.Values(
+            found.null,
+            found.booleans,
+            found.numbers,
+            found.strings,
+            tuple(part for part in found.arrays if self._array(part, depth)),
+            tuple(part for part in found.objects if self._object(part, depth)),
+        )
+
+    def _array(self, part: arrays.ArrayPart, depth: int) -> bool:
+        needed = range(min(part.low, len(part.prefix) + 1))
+        return all(self.possible(part.item(i), depth) for i in needed)
+
+    def _object(self, part: objects.ObjectPart, depth: int) -> bool:
+        return all(self.possible(part.value(key), depth) for key in sorted(part.required))

@@ -1,0 +1,160 @@
+"""Sets of objects: one `ObjectPart` is a conjunction of constraints, a tuple of parts their union."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from guided_grammar.budget import Budget
+from guided_grammar.schema.arrays import least
+from guided_grammar.schema.formula import FALSE, TRUE, Formula, both, negate
+from guided_grammar.schema.strings import Strings
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The property names of `strings` except the listed ones."""
+
+    strings: Strings
+    without: frozenset[str] = frozenset()
+
+    def contains(self, key: str) -> bool:
+        return key not in self.without and self.strings.contains(key)
+
+    def both(self, other: Keys, budget: Budget) -> Keys:
+        return Keys(self.strings.intersect(other.strings, budget), self.without | other.without)
+
+    def exact(self, budget: Budget) -> Strings:
+        """The same set with the exceptions taken out."""
+        listed = [key for key in self.without if self.strings.contains(key)]
+        if not listed:
+            return self.strings
+        return self.strings.intersect(Strings.of(listed).complement(budget), budget)
+
+
+@dataclass(frozen=True)
+class SeenKeys:
+    """The names that `unevaluatedProperties` leaves alone."""
+
+    keys: frozenset[str] = frozenset()
+    classes: tuple[Strings, ...] = ()
+    everything: bool = False
+
+
+@dataclass(frozen=True)
+class ObjectPart:
+    """props: declared names, in order. classes: for any other name the first class that has it counts, else `default`.
+    low, high: number of properties. some: for each, at least one property of these names satisfies the formula."""
+
+    props: tuple[tuple[str, Formula], ...] = ()
+    required: frozenset[str] = frozenset()
+    classes: tuple[tuple[Strings, Formula], ...] = ()
+    default: Formula = TRUE
+    low: int = 0
+    high: int | None = None
+    some: tuple[tuple[Keys, Formula], ...] = ()
+    seen: SeenKeys = SeenKeys()
+
+    @cached_property
+    def table(self) -> dict[str, Formula]:
+        return dict(self.props)
+
+    @property
+    def is_any(self) -> bool:
+        return self == ObjectPart(seen=self.seen)
+
+    def value(self, key: str) -> Formula:
+        """What the value of `key` must satisfy where it is present."""
+        declared = self.table.get(key)
+        if declared is not None:
+            return declared
+        return next((formula for strings, formula in self.classes if strings.contains(key)), self.default)
+
+    def others(self, budget: Budget) -> Iterator[tuple[Keys, Formula]]:
+        """The names outside of `props` as disjoint classes, none of them plainly empty."""
+        declared = frozenset(self.table)
+        rest: Strings = Strings.ANY
+        for i, (strings, formula) in enumerate(self.classes):
+            names = rest.intersect(strings, budget)
+            if not names.is_empty():
+                yield Keys(names, declared), formula
+            if i + 1 < len(self.classes) or self.default != FALSE:
+                rest = rest.intersect(strings.complement(budget), budget)
+        if not rest.is_empty():
+            yield Keys(rest, declared), self.default
+
+
+def clean(part: ObjectPart) -> ObjectPart | None:
+    """The part in normal form; None when it is plainly empty."""
+    low = max(part.low, len(part.required), 1 if part.some else 0)
+    if part.high is not None and low > part.high:
+        return None
+    if any(part.value(key) == FALSE for key in part.required) or any(formula == FALSE for _, formula in part.some):
+        return None
+    classes, default = part.classes, part.default
+    for i, (strings, formula) in enumerate(classes):
+        if strings.is_any():
+            classes, default = classes[:i], formula
+            break
+    if all(formula == default for _, formula in classes):
+        classes = ()
+    return replace(part, low=low, classes=classes, default=default)
+
+
+def conjoin(a: ObjectPart, b: ObjectPart, budget: Budget) -> ObjectPart | None:
+    """The objects of both; None when plainly empty."""
+    budget.spend(1 + len(a.props) + len(b.props))
+    props = {key: both(formula, b.value(key), budget) for key, formula in a.props}
+    props |= {key: both(a.value(key), formula, budget) for key, formula in b.props if key not in props}
+    return clean(
+        ObjectPart(
+            tuple(props.items()),
+            a.required | b.required,
+            tuple(_product(a, b, budget)),
+            both(a.default, b.default, budget),
+            max(a.low, b.low),
+            least(a.high, b.high),
+            tuple(dict.fromkeys(a.some + b.some)),
+            SeenKeys(
+                a.seen.keys | b.seen.keys,
+                tuple(dict.fromkeys(a.seen.classes + b.seen.classes)),
+                a.seen.everything or b.seen.everything,
+            ),
+        )
+    )
+
+
+def _product(a: ObjectPart, b: ObjectPart, budget: Budget) -> Iterator[tuple[Strings, Formula]]:
+    """The first-match classes of both at once, without the last pair of defaults."""
+    ours = (*a.classes, (Strings.ANY, a.default))
+    theirs = (*b.classes, (Strings.ANY, b.default))
+    budget.spend(len(ours) * len(theirs))
+    for i, (strings, formula) in enumerate(ours):
+        for j, (strings2, formula2) in enumerate(theirs):
+            if i == len(a.classes) and j == len(b.classes):
+                return
+            names = strings.intersect(strings2, budget)
+            if not names.is_empty():
+                yield names, both(formula, formula2, budget)
+
+
+def complement(part: ObjectPart, budget: Budget) -> list[ObjectPart]:
+    """Every object outside of `part`: one part for each way to be outside."""
+    ways = [ObjectPart(((key, FALSE),)) for key in sorted(part.required)]
+    for key, formula in part.props:
+        if formula != TRUE:
+            ways.append(ObjectPart(((key, negate(formula, budget)),), frozenset({key})))
+    if part.default != TRUE or part.classes:
+        for keys, formula in part.others(budget):
+            if formula != TRUE:
+                ways.append(ObjectPart(some=((keys, negate(formula, budget)),)))
+    if part.low > max(len(part.required), 1 if part.some else 0):
+        ways.append(ObjectPart(high=part.low - 1))
+    if part.high is not None:
+        ways.append(ObjectPart(low=part.high + 1))
+    for keys, formula in part.some:
+        spared = tuple((key, TRUE) for key in sorted(keys.without))
+        ways.append(ObjectPart(spared, classes=((keys.strings, negate(formula, budget)),)))
+    budget.spend(1 + len(ways))
+    return [way for way in map(clean, ways) if way is not None]
