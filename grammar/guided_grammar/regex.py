@@ -12,7 +12,7 @@ from guided_grammar.linear import Verbatim, to_expr
 from guided_grammar.ranges import Ranges
 from guided_grammar.regex_automaton import Watch, automaton
 from guided_grammar.regex_parse import Dialect, parse
-from guided_grammar.regex_syntax import Assertion, Loop, Node, Sequence, Set
+from guided_grammar.regex_syntax import Assertion, Loop, Sequence, Set
 
 GUIDED = "guided_regex"
 

@@ -1,7 +1,8 @@
 """Syntax tree -> automaton: positions of the regex, then the subset construction.
 
-A subset is taken before its assertions are decided: `^ $ \\b \\B` depend on the character before (START, a word character,
-another) and on the one after (a word character, another, END), so the construction steps from (subset, kind before).
+A subset is taken before its assertions are decided: `^ $ \\b \\B` depend on the character before (START, a word
+character, another) and on the one after (a word character, another, END), so the construction steps from
+(subset, kind before).
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class _Subsets:
         self._covered = self._find_covered()
 
     def _find_covered(self) -> dict[int, set[int]]:
-        """For each loop that accepts all texts of a class, the states that accept nothing else: they add nothing to it."""
+        """For each loop that accepts all texts of a class, the states that accept nothing else and add nothing to it."""
         accepting = [
             (state, ranges)
             for state, ranges in self._nfa.loops

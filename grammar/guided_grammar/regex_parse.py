@@ -1,7 +1,7 @@
 """Parser of regular expressions: ECMAScript's syntax, patterns read as Unicode text.
 
-Dialects: "ecma" for JSON Schema (flag `u`, and where that is an error but the same pattern without it is not, the meaning
-it has there); "guided" for `guided_regex`, which adds `(?P<name>...)`, `\\A \\Z \\z` and `[[:alpha:]]`.
+Dialects: "ecma" for JSON Schema (flag `u`, and where that is an error but the same pattern without it is not, the
+meaning it has there); "guided" for `guided_regex`, which adds `(?P<name>...)`, `\\A \\Z \\z` and `[[:alpha:]]`.
 Look-around, back-references and inline flags are refused; lazy loops are loops.
 """
 

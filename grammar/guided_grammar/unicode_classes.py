@@ -10,10 +10,11 @@ from guided_grammar.ranges import ALL, Ranges, complement, normalise
 
 DIGIT: Ranges = ((0x30, 0x39),)
 WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
-SPACE: Ranges = normalise(
-    [(9, 13), (32, 32), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029)]
-    + [(0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)]
-)
+_BLANKS: Ranges = (
+    (9, 13), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F),
+    (0x205F, 0x205F), (0x3000, 0x3000),
+)  # fmt: skip
+SPACE: Ranges = (*_BLANKS, (0xFEFF, 0xFEFF))
 DOT: Ranges = complement(((10, 10), (13, 13), (0x2028, 0x2029)))
 """`.` without the flag s: everything but line ends."""
 
@@ -47,9 +48,7 @@ _LONG_NAMES = {
     "Private_Use": "Co", "Unassigned": "Cn",
 }  # fmt: skip
 _GROUPS = {"LC": ("Lu", "Ll", "Lt")}
-_SHORT_NAMES = frozenset("L M N P S Z C LC Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po".split()) | frozenset(
-    "Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn".split()
-)
+_SHORT_NAMES = frozenset(_LONG_NAMES.values())
 
 
 @cache
@@ -88,8 +87,5 @@ _BINARY: dict[str, Ranges] = {
     "ASCII": ((0, 127),),
     "ASCII_Hex_Digit": POSIX["xdigit"],
     "AHex": POSIX["xdigit"],
-    "White_Space": normalise(
-        [(9, 13), (32, 32), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029)]
-        + [(0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)]
-    ),
+    "White_Space": normalise((*_BLANKS, (0x85, 0x85))),
 }

@@ -1,6 +1,6 @@
 """How a character of a string value is written in JSON: itself, or its one canonical escape.
 
-Canonical: `\\"`, `\\\\`, `\\b \\f \\n \\r \\t`, `\\u00xx` (lower case) for other control characters, everything else raw.
+Canonical: `\\"`, `\\\\`, `\\b \\f \\n \\r \\t`, `\\u00xx` (lower case) for other control characters, else itself.
 One spelling per character, so the texts of two keys are equal exactly when the keys are.
 """
 
