@@ -62,6 +62,11 @@ class Worker:
             raise RuntimeError(value)
         return value
 
+    @property
+    def is_running(self) -> bool:
+        """A process is there; the next call starts one otherwise."""
+        return self._process is not None and self._process.poll() is None
+
     def close(self) -> None:
         """Kill the process, if there is one, and reap it."""
         process, self._process = self._process, None
@@ -74,7 +79,7 @@ class Worker:
                 pipe.close()
 
     def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is not None and self._process.poll() is None:
+        if self._process is not None and self.is_running:
             return self._process
         self.close()
         command = [_python(), "-c", f"from {__name__} import serve; serve({self._memory_bytes})"]

@@ -30,6 +30,13 @@ class Setting:
     vocab_size: int | None = None
 
 
+def prepare(setting: Setting) -> None:
+    """Load what every case needs, so that no case's clock counts it."""
+    _byte_engine()
+    if setting.tokenizer:
+        _token_engine(setting)
+
+
 def judge(case: Case, setting: Setting) -> Verdict:
     """The verdict on `case`; what is not a GrammarError escapes."""
     verdict = Verdict(case.id, case.group, Status.REFUSED)

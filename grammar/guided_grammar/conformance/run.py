@@ -9,6 +9,8 @@ from guided_grammar.conformance.judge import Setting
 from guided_grammar.worker import Worker, WorkerDied, WorkerTimeout
 
 _JUDGE = "guided_grammar.conformance.judge:judge"
+_PREPARE = "guided_grammar.conformance.judge:prepare"
+_PREPARE_SECONDS = 300.0
 
 
 def run(
@@ -25,6 +27,8 @@ def run(
 
 def _judged(worker: Worker, case: Case, setting: Setting, seconds: float) -> Verdict:
     try:
+        if not worker.is_running:
+            worker.call(_PREPARE, setting, seconds=_PREPARE_SECONDS)
         verdict: Verdict = worker.call(_JUDGE, case, setting, seconds=seconds)
         return verdict
     except WorkerTimeout:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 from guided_grammar.conformance.case import Status, Verdict
 
+_DETAIL = re.compile(r"'.*'|\".*\"|\d+")
 _HEADER = ("group", "cases", "enforced", "refused", "failed", "valid", "rejected", "invalid", "accepted",
            "compile ms p50/p99/max", "fill µs p50/p99/max")  # fmt: skip
 
@@ -64,8 +66,9 @@ def table(lines: Sequence[Score]) -> str:
 
 
 def refusals(verdicts: Sequence[Verdict]) -> str:
-    """Markdown: how often each reason was given, most frequent first."""
-    reasons = Counter(f"{v.keyword}: {v.reason}"[:110] for v in verdicts if v.status is Status.REFUSED)
+    """Markdown: how often each reason was given, most frequent first; what it quotes and counts is left out."""
+    refused = [v for v in verdicts if v.status is Status.REFUSED]
+    reasons = Counter(f"{v.keyword}: {_DETAIL.sub('…', v.reason)}".removeprefix(": ")[:110] for v in refused)
     return "\n".join(f"| {count} | {_escaped(reason)} |" for reason, count in reasons.most_common())
 
 
