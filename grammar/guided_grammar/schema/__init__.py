@@ -30,7 +30,7 @@ def compile_into(schema: Any, rules: Rules, budget: Budget, limits: Limits, orde
     """Add the rules of `schema` to `rules`; returns the expression of its texts. Means and raises as `compile_schema`,
     within what `budget` still holds."""
     try:
-        expander = Expander(Document(schema, limits), budget)
+        expander = Expander(Document(schema, budget), budget)
         root = Emitter(expander, rules, order == "sorted").run(expander.root())
     except RecursionError:
         raise LimitExceeded("schema depth", limits.json_depth, None, keyword="schema") from None

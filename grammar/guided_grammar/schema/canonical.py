@@ -22,7 +22,8 @@ class Canonical:
     """Puts values into the spelling that the grammar of `schema` writes. Raises what `compile_schema` raises."""
 
     def __init__(self, schema: Any, limits: Limits = DEFAULT_LIMITS, *, order: str = "declared") -> None:
-        self._expander = Expander(Document(schema, limits), Budget(limits))
+        budget = Budget(limits)
+        self._expander = Expander(Document(schema, budget), budget)
         self._is_sorted = order == "sorted"
 
     def contains(self, value: Any) -> bool:

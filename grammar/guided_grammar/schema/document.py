@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
+from guided_grammar.budget import Budget
 from guided_grammar.errors import InvalidConstraint, LimitExceeded, UnsupportedConstraint
-from guided_grammar.limits import Limits
 from guided_grammar.schema.dialect import Draft, draft_of, known, subschemas
 
 
@@ -26,10 +26,11 @@ class Node:
         return self.path + "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
 
 
-def _mentions_unevaluated(schema: Any) -> bool:
+def _mentions_unevaluated(schema: Any, budget: Budget) -> bool:
     stack = [schema]
     while stack:
         value = stack.pop()
+        budget.spend()
         if isinstance(value, dict):
             if "unevaluatedItems" in value or "unevaluatedProperties" in value:
                 return True
@@ -45,9 +46,9 @@ class Document:
     has_marks: whether `unevaluatedItems` or `unevaluatedProperties` occur, so that sets must carry what was evaluated.
     """
 
-    def __init__(self, schema: Any, limits: Limits) -> None:
-        self._limits = limits
-        self.has_marks = _mentions_unevaluated(schema)
+    def __init__(self, schema: Any, budget: Budget) -> None:
+        self._budget = budget
+        self.has_marks = _mentions_unevaluated(schema, budget)
         self._resources: dict[str, Node] = {}
         self._anchors: dict[tuple[str, str], Node] = {}
         self._dynamic: dict[tuple[str, str], Node] = {}
@@ -62,8 +63,9 @@ class Document:
         stack = [(root, 0)]
         while stack:
             node, depth = stack.pop()
-            if depth > self._limits.json_depth:
-                raise LimitExceeded("schema depth", self._limits.json_depth, None, path=node.path)
+            self._budget.spend()
+            if depth > self._budget.limits.json_depth:
+                raise LimitExceeded("schema depth", self._budget.limits.json_depth, None, path=node.path)
             node = self._enter(node)
             self._nodes[node.path] = node
             if isinstance(node.schema, dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 from guided_grammar.budget import Budget
 from guided_grammar.errors import UnsupportedConstraint
@@ -18,6 +19,8 @@ _BLOCKS = (
     *("abcd", "efgh", "ijkl", "mnop", "qrst", "uvwxyz", "ABCDEF", "GHIJKL", "MNOPQR", "STUVWXYZ", "01234", "56789"),
     *("_", "-", ".", "$", "@", "/", " ", ":"),
 )
+_BLOCK_RANGES = {block: normalise((ord(char), ord(char)) for char in block) for block in _BLOCKS}
+_BESIDES = difference(((0, 0x10FFFF),), normalise(pair for ranges in _BLOCK_RANGES.values() for pair in ranges))
 
 
 def key_text(key: str, path: str = "") -> Expr:
@@ -33,6 +36,7 @@ class KeyWriter:
     def __init__(self, rules: Rules, budget: Budget) -> None:
         self.rules, self.budget = rules, budget
         self._free: Ref | None = None
+        self.exits: dict[frozenset[str], Ref] = {}
 
     def write(self, keys: Keys) -> Expr:
         """The names of an open class."""
@@ -60,7 +64,7 @@ class _AllBut:
     """
 
     def __init__(self, writer: KeyWriter, listed: frozenset[str]) -> None:
-        self._rules, self._free, self._listed = writer.rules, writer.free, listed
+        self._writer, self._rules, self._free, self._listed = writer, writer.rules, writer.free, listed
         self._next: dict[str, set[str]] = {"": set()}
         for name in sorted(listed):
             for i, char in enumerate(name):
@@ -75,26 +79,27 @@ class _AllBut:
             options = [
                 self._rules.add(seq(_char(char), built[start + char]), "k") for char in sorted(self._next[start])
             ]
-            options.append(self._leave(self._next[start]))
+            options.append(self._leave(frozenset(self._next[start])))
             if start not in self._listed:
                 options.append(self._end)
             built[start] = self._rules.add(alt(*options), "k")
         return seq(text('"'), built[""])
 
-    def _leave(self, stay: set[str]) -> Expr:
+    def _leave(self, stay: frozenset[str]) -> Ref:
         """One character that is not in `stay`, then any name."""
+        found = self._writer.exits.get(stay)
+        if found is None:
+            found = self._writer.exits[stay] = self._rules.add(alt(*self._exits(stay)), "k")
+        return found
+
+    def _exits(self, stay: frozenset[str]) -> Iterator[Expr]:
         kept = normalise((ord(char), ord(char)) for char in stay)
-        blocks = [normalise((ord(char), ord(char)) for char in block) for block in _BLOCKS]
-        options: list[Expr] = []
-        rest: Ranges = ((0, 0x10FFFF),)
-        for block in blocks:
-            rest = difference(rest, block)
-            parts = [block] if difference(block, kept) == block else _singles(difference(block, kept))
-            options += [self._rules.add(seq(chars(part), self._free), "k") for part in parts]
-        rest = difference(rest, kept)
-        options.append(self._rules.add(seq(chars(difference(rest, ESCAPED)), self._free), "k"))
-        options.append(self._rules.add(seq(_escape(rest, self._rules), self._free), "k"))
-        return self._rules.add(alt(*options), "k")
+        for block, ranges in _BLOCK_RANGES.items():
+            for part in _singles(difference(ranges, kept)) if stay & set(block) else [ranges]:
+                yield self._rules.add(seq(chars(part), self._free), "k")
+        rest = difference(_BESIDES, kept)
+        yield self._rules.add(seq(chars(difference(rest, ESCAPED)), self._free), "k")
+        yield self._rules.add(seq(_escape(rest, self._rules), self._free), "k")
 
 
 def _singles(ranges: Ranges) -> list[Ranges]:

@@ -1,0 +1,103 @@
+"""Schemas that are not compiled: by what error, with which keyword, at which place."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from guided_grammar.errors import (
+    GrammarError,
+    InvalidConstraint,
+    LimitExceeded,
+    UnsatisfiableConstraint,
+    UnsupportedConstraint,
+)
+from guided_grammar.limits import DEFAULT_LIMITS
+from guided_grammar.schema import compile_schema
+
+Row = tuple[str, Any, type[GrammarError], str, str]
+
+ROWS: list[Row] = [
+    ("false", False, UnsatisfiableConstraint, "schema", ""),
+    (
+        "types that exclude each other",
+        {"type": "string", "allOf": [{"type": "null"}]},
+        UnsatisfiableConstraint,
+        "schema",
+        "",
+    ),
+    (
+        "a required impossible property",
+        {"type": "object", "properties": {"a": False}, "required": ["a"]},
+        UnsatisfiableConstraint,
+        "schema",
+        "",
+    ),
+    (
+        "endless required recursion",
+        {"type": "object", "properties": {"n": {"$ref": "#"}}, "required": ["n"]},
+        UnsatisfiableConstraint,
+        "",
+        "",
+    ),
+    ("an empty enum", {"enum": []}, UnsatisfiableConstraint, "schema", ""),
+    ("unknown type", {"properties": {"a/b": {"type": "str"}}}, InvalidConstraint, "type", "/properties/a~1b"),
+    ("negative count", {"minItems": -1}, InvalidConstraint, "minItems", ""),
+    ("minimum is no number", {"minimum": "1"}, InvalidConstraint, "minimum", ""),
+    ("multipleOf zero", {"multipleOf": 0}, InvalidConstraint, "multipleOf", ""),
+    ("required is no list", {"required": "a"}, InvalidConstraint, "required", ""),
+    ("a schema that is a number", {"items": 3}, InvalidConstraint, "schema", "/items"),
+    ("dangling reference", {"$ref": "#/$defs/no"}, InvalidConstraint, "$ref", ""),
+    ("unknown anchor", {"properties": {"a": {"$ref": "#no"}}}, InvalidConstraint, "$ref", "/properties/a"),
+    ("remote reference", {"items": {"$ref": "http://e.test/x.json"}}, UnsupportedConstraint, "$ref", "/items"),
+    ("file reference", {"$ref": "other.json#/a"}, UnsupportedConstraint, "$ref", ""),
+    ("a reference to itself", {"$ref": "#"}, InvalidConstraint, "$ref", ""),
+    ("draft 3", {"$schema": "http://json-schema.org/draft-03/schema#"}, UnsupportedConstraint, "$schema", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("schema", "error", "keyword", "path"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS]
+)
+def test_a_refusal_names_its_keyword_and_place(schema: Any, error: type[GrammarError], keyword: str, path: str) -> None:
+    with pytest.raises(error) as caught:
+        compile_schema(schema)
+    assert (caught.value.keyword, caught.value.path) == (keyword, path)
+
+
+def nested(depth: int, wrap: Any) -> Any:
+    schema: Any = {"type": "null"}
+    for _ in range(depth):
+        schema = wrap(schema)
+    return schema
+
+
+HOSTILE: list[tuple[str, Any]] = [
+    ("deep nesting", nested(3000, lambda s: {"type": "array", "items": s})),
+    ("doubling anyOf", nested(20, lambda s: {"anyOf": [{"items": s}, {"properties": {"a": s}}]})),
+    (
+        "oneOf of overlapping objects",
+        {"oneOf": [{"properties": {f"k{i}": {"type": "integer"}, f"l{i}": {"minimum": 1}}} for i in range(40)]},
+    ),
+    (
+        "long chain of references",
+        {"$defs": {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(5000)}, "$ref": "#/$defs/d0"},
+    ),
+    ("counting many optional properties", {"properties": {f"k{i}": {} for i in range(4000)}, "minProperties": 2000}),
+    ("counting many matches", {"contains": {"const": 1}, "minContains": 100_000}),
+]
+
+
+@pytest.mark.parametrize("schema", [case[1] for case in HOSTILE], ids=[case[0] for case in HOSTILE])
+def test_a_hostile_schema_is_refused_or_compiled_in_bounded_work(schema: Any) -> None:
+    started = time.process_time()
+    with pytest.raises(GrammarError):
+        compile_schema(schema, replace(DEFAULT_LIMITS, steps=200_000))
+    assert time.process_time() - started < 5
+
+
+def test_nesting_past_the_limit_is_a_limit_error() -> None:
+    with pytest.raises(LimitExceeded, match="schema depth limit is 4"):
+        compile_schema(nested(6, lambda s: {"items": s}), replace(DEFAULT_LIMITS, json_depth=4))
