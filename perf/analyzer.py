@@ -7,6 +7,7 @@ between responses are computed from its profile export. One JSON line per arm an
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -103,7 +104,7 @@ def figures(export: Path) -> dict[str, float]:
                 continue
             first.append((got[0] - sent) / 1e6)
             total.append((got[-1] - sent) / 1e6)
-            between += [(b - a) / 1e6 for a, b in zip(got, got[1:], strict=False)]
+            between += [(b - a) / 1e6 for a, b in itertools.pairwise(got)]
             begin.append(sent)
             end.append(got[-1])
     span = (max(end) - min(begin)) / 1e9

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from guided_testing.running_stack import RunningStack, shared_memory_regions, stub_processes
+from guided_testing.running_stack import RunningStack
 from openai import OpenAI
 
 
@@ -16,13 +16,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    stubs, regions = stub_processes(), shared_memory_regions()
     running = RunningStack.start(tmp_path_factory.mktemp("stack") / "serve.log")
-    yield running
-    took = running.stop()
+    try:
+        assert running.leftovers(), "the running stack is not recognised"
+        yield running
+    finally:
+        took = running.stop()
     assert took < 10, f"Ctrl-C took {took:.1f} s"
-    assert stub_processes() <= stubs, "a stub process is left"
-    assert shared_memory_regions() <= regions, "a shared-memory region is left"
+    assert running.leftovers() == []
 
 
 @pytest.fixture(scope="session")

@@ -29,23 +29,6 @@ def free_ports(count: int) -> list[int]:
             s.close()
 
 
-def shared_memory_regions() -> set[str]:
-    """Names of the regions in /dev/shm that a stack of ours makes."""
-    return {p.name for p in Path("/dev/shm").glob("triton_guided_*")}
-
-
-def stub_processes() -> set[int]:
-    """Process ids of Triton Python stubs."""
-    found = set()
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if (entry / "comm").read_text().startswith("triton_python"):
-                found.add(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
 @dataclass
 class RunningStack:
     """One stack. `start` returns when its frontend answers ready; `stop` returns the seconds the stop took."""
@@ -105,6 +88,20 @@ class RunningStack:
         if not values:
             raise KeyError(name)
         return sum(values)
+
+    def leftovers(self) -> list[str]:
+        """Shared-memory regions and processes of this stack that exist now."""
+        assert self.process is not None
+        mark = f"triton_guided_{self.process.pid}_"
+        found = [str(p) for p in Path("/dev/shm").glob(f"{mark}*")]
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                command = (entry / "cmdline").read_text()
+            except OSError:
+                continue
+            if mark in command:
+                found.append(command.replace("\0", " "))
+        return found
 
     def stop(self) -> float:
         """Ctrl-C, as a terminal sends it. Raises subprocess.TimeoutExpired after 30 s."""
