@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import ValidationError
@@ -48,7 +49,7 @@ def read(kind: type[Body], raw: bytes, *, ignore_unknown: bool = False) -> Body:
     `ignore_unknown` drops unknown fields, except those that look like a constraint: they are always an error.
     """
     data = parse_object(raw)
-    known = {field.alias or name for name, field in kind.model_fields.items()}
+    known = _names(kind)
     for name in [n for n in data if n not in known]:
         if data.pop(name) is not None:
             _refuse_unknown(name, ignore_unknown)
@@ -58,6 +59,11 @@ def read(kind: type[Body], raw: bytes, *, ignore_unknown: bool = False) -> Body:
         raise _bad_field(error.errors(include_url=False, include_context=False)) from None
     except RecursionError:
         raise BadRequest("the body is nested too deeply") from None
+
+
+@cache
+def _names(kind: type[Fields]) -> frozenset[str]:
+    return frozenset(field.alias or name for name, field in kind.model_fields.items())
 
 
 def _refuse_unknown(name: str, ignorable: bool) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from guided_engine.protocol import Event
@@ -37,6 +38,7 @@ class Outcome(str, Enum):
     OK = "ok"
 
 
+@cache
 def backend_version() -> str:
     """The library that turns grammars into masks, with its version where it is installed beside this process."""
     try:
@@ -93,14 +95,22 @@ class Record:
     @property
     def rungs(self) -> dict[str, str]:
         """The validation ladder as far as the server can climb it."""
-        done = bool(self.ended) and "length" not in self.ended.values()
         document = self.constraint.spec.kind in _DOCUMENTS
+        done = bool(self.ended) and "length" not in self.ended.values()
         return {
             "termination": ",".join(self.ended[i] for i in sorted(self.ended)) or "none",
             "parse": ("passed" if self._parses() else "failed") if done and document else "not applicable",
-            "schema": "enforced by the grammar" if self.constraint.spec is not FREE else "not applicable",
+            "schema": self._schema_rung,
             "semantic": "left to the client",
         }
+
+    @property
+    def _schema_rung(self) -> str:
+        if self.constraint.spec is FREE:
+            return "not applicable"
+        if self.error is not None and self.error.label == REFUSED:
+            return "refused"
+        return "enforced by the grammar" if self.ended else "not reached"
 
     def _parses(self) -> bool:
         try:
@@ -130,6 +140,8 @@ class Record:
 
     def log(self) -> None:
         """One line of JSON."""
+        if not _LOG.isEnabledFor(logging.INFO):
+            return
         first = None if self.first_token is None else self.first_token - self.start
         line = {
             "request_id": self.request_id, "endpoint": self.endpoint, "model": self.model, "status": self.status,

@@ -19,6 +19,7 @@ from guided_frontend.settings import Settings
 _LOG = logging.getLogger("guided_frontend")
 _SHIPPED = "chatml_tools"
 AUTO = "auto"
+_UNCONFIGURED_CONTEXT = 4096  # the engine's bound where `max_model_len` is 0
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,11 @@ def _proposed(template: str, is_chosen: bool) -> tuple[str, str]:
 
 
 def _context(parameters: Mapping[str, str], config: Mapping[str, Any]) -> int | None:
-    configured = int(parameters.get("max_model_len") or 0)
+    """As the engine decides it; where the two differ, the engine refuses what this lets pass."""
+    configured = parameters.get("max_model_len", "0")
     own = config.get("max_position_embeddings")
-    return configured or (own if isinstance(own, int) else None)
+    bound = int(configured) if configured.isdigit() else 0
+    return bound or (min(own, _UNCONFIGURED_CONTEXT) if isinstance(own, int) else None)
 
 
 def find(models: tuple[ServedModel, ...], name: str | None) -> ServedModel:
