@@ -27,6 +27,12 @@ class Drawn:
     logprobs: list[TokenLogprob | None]
 
 
+def prepare(vocab_size: int, dtype: torch.dtype, device: torch.device) -> None:
+    """Compile the sampler for logits of this kind: a minute on a machine that never did, milliseconds after that."""
+    logits = torch.zeros((1, vocab_size), dtype=dtype, device=device)
+    sample(logits, Rows.unconstrained(1, device), SampleParams.greedy(1, device))
+
+
 def draw(logits: torch.Tensor, masks: StepMasks | None, choices: Sequence[Choice]) -> Drawn:
     """One token per row of `logits`; masks None: no row is constrained."""
     device = logits.device

@@ -17,6 +17,7 @@ from guided_engine.loading import load, plan_cache
 from guided_engine.metrics import Backend, Metrics
 from guided_engine.responder import Outbox, Reply
 from guided_engine.runner import Runner
+from guided_engine.sampling import prepare
 from guided_engine.scheduler import Scheduler
 
 _OUTBOXES = 2
@@ -37,6 +38,9 @@ class Service:
         started = time.monotonic()
         grammars = Grammars(loaded.tokenizer.vocabulary, config.grammar_cache_bytes)
         grammar_ms = (time.monotonic() - started) * 1000
+        started = time.monotonic()
+        prepare(runner.vocab_size, loaded.dtype, runner.cache.device)
+        sampler_ms = (time.monotonic() - started) * 1000
         metrics = Metrics(backend)
         scheduler = Scheduler(runner.cache, config.step_tokens, config.queue_seconds, config.prefix_cache)
         self._engine = Engine(scheduler, runner, grammars, config.queue_size, metrics, report)
@@ -57,6 +61,7 @@ class Service:
             f" {torch.get_num_threads()} threads",
             f"{shape.rows} rows of {shape.max_len} tokens, cache for {shape.tokens} tokens",
             f"Grammar engine ready in {grammar_ms:.0f} ms",
+            f"Sampler ready in {sampler_ms:.0f} ms",
         )
         self._engine.start()
 
