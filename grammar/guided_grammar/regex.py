@@ -50,9 +50,11 @@ def search_language(pattern: str, budget: Budget, path: str = "", *, keyword: st
     return automaton(node, True, budget, _watch(pattern, budget.limits.pattern_automaton_bytes, keyword, path))
 
 
-def counted_class(pattern: str, budget: Budget, path: str = "") -> tuple[Ranges, int, int | None] | None:
+def counted_class(
+    pattern: str, budget: Budget, path: str = "", *, keyword: str = "pattern"
+) -> tuple[Ranges, int, int | None] | None:
     """The characters and the bounds of a pattern `^[...]{low,high}$`, None for any other pattern."""
-    match parse(pattern, "ecma", keyword="pattern", path=path, limits=budget.limits):
+    match parse(pattern, "ecma", keyword=keyword, path=path, limits=budget.limits):
         case Sequence((Assertion.START, Loop(Set(ranges), low, high), Assertion.END)):
             return ranges, low, high
     return None

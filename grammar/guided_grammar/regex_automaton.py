@@ -161,7 +161,7 @@ class _Subsets:
         self._covered = self._find_covered()
 
     def _find_covered(self) -> dict[int, set[int]]:
-        """For each loop that accepts all texts of a class, the states that accept nothing else and add nothing to it."""
+        """For each loop that accepts all texts of a class, the states that accept nothing else and so add nothing."""
         accepting = [
             (state, ranges)
             for state, ranges in self._nfa.loops

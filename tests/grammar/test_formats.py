@@ -1,133 +1,79 @@
+"""String formats: the corpus of valid and invalid values, and what their negations may hold."""
+
 from __future__ import annotations
 
-from typing import Any
+import json
+from pathlib import Path
 
 import pytest
-from guided_grammar.compiler import compile_spec
-from guided_grammar.errors import InvalidConstraint
-from guided_grammar.formats import FORMATS, tool_format
-from guided_grammar.spec import GrammarSpec, Kind
-from guided_testing.byte_tokenizer import accepts, compile_bytes
+from guided_grammar.budget import Budget
+from guided_grammar.emit import to_ebnf
+from guided_grammar.errors import UnsupportedConstraint
+from guided_grammar.ir import Rules
+from guided_grammar.schema.formats import KNOWN_FORMATS
+from guided_grammar.schema.strings import Strings
+from guided_testing.ebnf import Matcher
 
-TOOLS = [
-    {
-        "name": "get_weather",
-        "parameters": {
-            "type": "object",
-            "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-            "required": ["city"],
-            "additionalProperties": False,
-        },
-    },
-    {"name": "now", "parameters": {"type": "object", "properties": {}, "additionalProperties": False}},
-]
-PARIS = '{"city": "Paris", "days": 2}'
+CORPUS = Path(__file__).parents[3] / "shared/data/formats/formats.jsonl"
+UNSUPPORTED = {"idn-hostname"}
+SUPPORTED = sorted(KNOWN_FORMATS - UNSUPPORTED)
 
-# Per row: one call; two calls; texts that are almost calls.
-DEEP = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
-EXAMPLES: dict[str, tuple[str, str, list[str]]] = {
-    "hermes": (
-        f'<tool_call>\n{{"name": "get_weather", "arguments": {PARIS}}}\n</tool_call>',
-        f'<tool_call>\n{{"name": "get_weather", "arguments": {PARIS}}}\n</tool_call>\n'
-        '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>',
-        ['<tool_call>\n{"name": "later", "arguments": {}}\n</tool_call>'],
-    ),
-    "llama3_json": (
-        f'{{"name": "get_weather", "parameters": {PARIS}}}',
-        f'{{"name": "get_weather", "parameters": {PARIS}}}; {{"name": "now", "parameters": {{}}}}',
-        [f'{{"name": "get_weather", "arguments": {PARIS}}}', '{"name": "now", "parameters": {"a": 1}}'],
-    ),
-    "mistral_v3": (
-        f'[TOOL_CALLS][{{"name": "get_weather", "arguments": {PARIS}}}]',
-        f'[TOOL_CALLS][{{"name": "get_weather", "arguments": {PARIS}}}, {{"name": "now", "arguments": {{}}}}]',
-        ["[TOOL_CALLS][]", f'[TOOL_CALLS]{{"name": "get_weather", "arguments": {PARIS}}}'],
-    ),
-    "mistral_v11": (
-        f"[TOOL_CALLS]get_weather[ARGS]{PARIS}",
-        f"[TOOL_CALLS]get_weather[ARGS]{PARIS}[TOOL_CALLS]now[ARGS]{{}}",
-        ["[TOOL_CALLS]later[ARGS]{}", "[TOOL_CALLS]now"],
-    ),
-    "deepseek_v3": (
-        f"{DEEP[0]}<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n{PARIS}\n```<｜tool▁call▁end｜>{DEEP[1]}",
-        f"{DEEP[0]}<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n{PARIS}\n```<｜tool▁call▁end｜>\n"
-        f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>now\n```json\n{{}}\n```<｜tool▁call▁end｜>{DEEP[1]}",
-        [DEEP[0] + DEEP[1]],
-    ),
-    "deepseek_v3_1": (
-        f"{DEEP[0]}<｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{PARIS}<｜tool▁call▁end｜>{DEEP[1]}",
-        f"{DEEP[0]}<｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{PARIS}<｜tool▁call▁end｜>"
-        f"<｜tool▁call▁begin｜>now<｜tool▁sep｜>{{}}<｜tool▁call▁end｜>{DEEP[1]}",
-        [DEEP[0] + DEEP[1]],
-    ),
-    "kimi_k2": (
-        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
-        f"{PARIS}<|tool_call_end|><|tool_calls_section_end|>",
-        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
-        f"{PARIS}<|tool_call_end|><|tool_call_begin|>functions.now:1<|tool_call_argument_begin|>{{}}<|tool_call_end|>"
-        "<|tool_calls_section_end|>",
-        ["<|tool_calls_section_begin|><|tool_calls_section_end|>"],
-    ),
-    "phi4_mini": (
-        f'<|tool_call|>[{{"name": "get_weather", "arguments": {PARIS}}}]<|/tool_call|>',
-        f'<|tool_call|>[{{"name": "get_weather", "arguments": {PARIS}}}, {{"name": "now", "arguments": {{}}}}]<|/tool_call|>',
-        ["<|tool_call|>[]<|/tool_call|>"],
-    ),
-    "granite3": (
-        f'<|tool_call|>[{{"name": "get_weather", "arguments": {PARIS}}}]',
-        f'<|tool_call|>[{{"name": "get_weather", "arguments": {PARIS}}}, {{"name": "now", "arguments": {{}}}}]',
-        ["<|tool_call|>[]"],
-    ),
+LEFT_OUT = {
+    "hostname": lambda value: "xn--" in value.lower(),
+    "regex": lambda value: "?<" in value and "?<=" not in value,
 }
-CALLING = [name for name, row in FORMATS.items() if row.has_calls]
+"""Valid values that are never generated: internationalised labels, and named groups."""
 
 
-def compiled(name: str, choice: Any, parallel: bool = True) -> Any:
-    value = {"format": name, "tools": TOOLS, "choice": choice, "parallel": parallel}
-    return compile_bytes(compile_spec(GrammarSpec(Kind.TOOLS, value)).text)
+def corpus(name: str) -> dict[str, list[str]]:
+    if not CORPUS.exists():
+        pytest.skip("corpus not present")
+    rows = [json.loads(line) for line in CORPUS.read_text().split("\n") if line]
+    return next((row for row in rows if row["format"] == name), {"valid": [], "invalid": []})
 
 
-def test_every_format_with_calls_has_an_example() -> None:
-    assert sorted(EXAMPLES) == sorted(CALLING)
+def emitted(strings: Strings) -> Matcher:
+    rules = Rules()
+    return Matcher(to_ebnf(rules, strings.emit(rules, Budget())))
 
 
-@pytest.mark.parametrize("name", CALLING)
-def test_required_and_named_calls_are_written_as_the_family_writes_them(name: str) -> None:
-    one, two, wrong = EXAMPLES[name]
-    required, named = compiled(name, "required"), compiled(name, {"name": "get_weather"})
-    assert accepts(required, one) and accepts(required, two) and accepts(named, one)
-    assert [text for text in ("", "Hello", *wrong, one[:-1]) if accepts(required, text)] == []
-    assert not accepts(named, two)
+@pytest.mark.corpus
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_no_invalid_value_is_allowed_and_every_valid_one_is(name: str) -> None:
+    row = corpus(name)
+    strings = Strings.format(name, Budget())
+    matcher = emitted(strings)
+    left_out = LEFT_OUT.get(name, lambda value: False)
+    expected = {value: not left_out(value) for value in row["valid"]} | dict.fromkeys(row["invalid"], False)
+    assert {value: strings.contains(value) for value in expected} == expected
+    assert {value: matcher.accepts(json.dumps(value, ensure_ascii=False)) for value in expected} == expected
 
 
-@pytest.mark.parametrize("name", CALLING)
-def test_f27_without_parallel_calls_the_grammar_holds_at_most_one(name: str) -> None:
-    one, two, _ = EXAMPLES[name]
-    for choice in ("required", "auto"):
-        single = compiled(name, choice, parallel=False)
-        assert accepts(single, one) and not accepts(single, two)
+@pytest.mark.corpus
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_a_negated_format_allows_no_valid_value(name: str) -> None:
+    row = corpus(name)
+    negated = Strings.format(name, Budget()).complement(Budget())
+    assert [value for value in row["valid"] if negated.contains(value)] == []
 
 
-@pytest.mark.parametrize("name", CALLING)
-def test_auto_leaves_text_free_and_binds_what_the_markup_opens(name: str) -> None:
-    one, two, wrong = EXAMPLES[name]
-    auto = compiled(name, "auto")
-    assert [text for text in ("", "Hello, 3 < 4.", one, two) if not accepts(auto, text)] == []
-    assert [text for text in wrong if accepts(auto, text)] == []
-    assert accepts(auto, f"Let me see. {one}") or not tool_format(name).trigger
+@pytest.mark.parametrize("name", sorted(UNSUPPORTED))
+def test_a_format_that_is_not_enforced_is_refused(name: str) -> None:
+    with pytest.raises(UnsupportedConstraint) as caught:
+        Strings.format(name, Budget(), "/items")
+    assert (caught.value.keyword, caught.value.path) == ("format", "/items")
 
 
-@pytest.mark.parametrize("name", [n for n in CALLING if FORMATS[n].reasoning and FORMATS[n].trigger])
-def test_f14_no_block_of_reasoning_begins_within_an_answer(name: str) -> None:
-    reasoning = FORMATS[name].reasoning
-    assert reasoning is not None
-    assert not accepts(compiled(name, "auto"), f"{reasoning.open}a{reasoning.close}b")
+def test_a_host_name_is_bounded_as_a_whole() -> None:
+    strings = Strings.format("hostname", Budget())
+    assert strings.contains("a." * 126 + "a") and not strings.contains("a." * 127 + "a")
 
 
-def test_markers_that_are_tokens_are_named_by_the_grammar() -> None:
-    value = {"format": "mistral_v11", "tools": TOOLS, "choice": "required"}
-    assert compile_spec(GrammarSpec(Kind.TOOLS, value)).markers >= {"[TOOL_CALLS]", "[ARGS]"}
-
-
-def test_an_unknown_format_is_named_with_the_known_ones() -> None:
-    with pytest.raises(InvalidConstraint, match=r"'nowhere'; known: .*hermes"):
-        tool_format("nowhere")
+def test_formats_combine_with_other_constraints() -> None:
+    budget = Budget()
+    short = Strings.format("email", budget).intersect(Strings.length(0, 12), budget)
+    matcher = emitted(short)
+    assert matcher.accepts('"ab@cd.efghi"') and not matcher.accepts('"ab@cd.efghijk"')
+    work = Strings.format("uri", budget).intersect(Strings.pattern("^https://", budget), budget)
+    matcher = emitted(work)
+    assert matcher.accepts('"https://a.b/c?d"') and not matcher.accepts('"http://a.b"')

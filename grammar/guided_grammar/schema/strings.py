@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,9 +42,13 @@ class Piece:
         high = None if self.high is not None and longest is not None and longest <= self.high else self.high
         return Piece(self.dfa, 0 if shortest >= self.low else self.low, high)
 
+    @property
+    def is_unbounded(self) -> bool:
+        return (self.low, self.high) == (0, None)
+
     def materialised(self, budget: Budget) -> Dfa:
         """The set as one automaton."""
-        if (self.low, self.high) == (0, None):
+        if self.is_unbounded:
             return self.dfa
         return self.dfa.intersect(automata.repeated(ALL, self.low, self.high, budget), budget)
 
@@ -68,69 +72,73 @@ class Piece:
         return distance is None or (self.high is not None and self.low + distance > self.high)
 
 
+Pieces = tuple[Piece, ...]
+
+
 @dataclass(frozen=True)
 class Strings:
-    """A set of decoded string values. Equal sets are usually, but not always, equal values."""
+    """A set of decoded string values. Equal sets are usually, but not always, equal values.
+
+    `pieces` are values that are known to belong to it, `wider` pieces hold all that do; None where they are the same.
+    They differ only for a few formats that no automaton decides; a complement swaps them, so it never allows too much.
+    """
 
     pieces: tuple[Piece, ...]
+    wider: tuple[Piece, ...] | None = None
     ANY: ClassVar[Strings]
     NONE: ClassVar[Strings]
 
     @staticmethod
     def of(values: Iterable[str]) -> Strings:
         """Exactly these values; a value with a lone surrogate cannot be written and is left out."""
-        return _simplified([Piece(automata.literals(values, Budget()))])
+        return Strings(_simplified([Piece(automata.literals(values, Budget()))]))
 
     @staticmethod
     def length(low: int, high: int | None) -> Strings:
         """Every value of `low` to `high` code points."""
-        return _simplified([Piece(automata.ANY, low, high)])
+        return Strings(_simplified([Piece(automata.ANY, low, high)]))
 
     @staticmethod
     def pattern(pattern: str, budget: Budget, path: str = "", *, keyword: str = "pattern") -> Strings:
         """The values that contain a match of an ECMAScript regex."""
-        counted = regex.counted_class(pattern, budget, path)
+        counted = regex.counted_class(pattern, budget, path, keyword=keyword)
         if counted is None:
-            return _simplified([Piece(regex.search_language(pattern, budget, path, keyword=keyword))])
+            return Strings(_simplified([Piece(regex.search_language(pattern, budget, path, keyword=keyword))]))
         ranges, low, high = counted
-        return _simplified([Piece(automata.repeated(ranges, 0, None, budget), low, high)])
+        return Strings(_simplified([Piece(automata.repeated(ranges, 0, None, budget), low, high)]))
 
     @staticmethod
     def format(name: str, budget: Budget, path: str = "") -> Strings:
         """The strings of a format in `KNOWN_FORMATS`. Raises UnsupportedConstraint for one that is not enforced."""
-        return _simplified([Piece(formats.language(name, budget, path))])
+        found = formats.language(name, path)
+        budget.spend(found.dfa.num_edges, "format", path)
+        pieces, wider = (_simplified([Piece(dfa, 0, found.high)]) for dfa in (found.dfa, found.wider))
+        return Strings(pieces, None if wider == pieces else wider)
+
+    @property
+    def outer(self) -> tuple[Piece, ...]:
+        return self.pieces if self.wider is None else self.wider
 
     def intersect(self, other: Strings, budget: Budget) -> Strings:
         if other.is_any():
             return self
         if self.is_any():
             return other
-        return _simplified(_meet(a, b, budget) for a in self.pieces for b in other.pieces)
+        return _paired(self, other, lambda a, b: _simplified(_meet(x, y, budget) for x in a for y in b))
 
     def union(self, other: Strings, budget: Budget) -> Strings:
-        pieces = [*self.pieces, *other.pieces]
-        free = [piece.dfa for piece in pieces if (piece.low, piece.high) == (0, None)]
-        joined = automata.NOTHING
-        for dfa in free:
-            joined = dfa if joined.is_empty() else joined.union(dfa, budget)
-        return _simplified([Piece(joined), *(piece for piece in pieces if (piece.low, piece.high) != (0, None))])
+        return _paired(self, other, lambda a, b: _simplified(_merged([*a, *b], budget)))
 
     def complement(self, budget: Budget) -> Strings:
-        result = Strings.ANY
-        for piece in self.pieces:
-            outside = [Piece(piece.dfa.complement(budget))]
-            if piece.low > 0:
-                outside.append(Piece(piece.dfa, 0, piece.low - 1))
-            if piece.high is not None:
-                outside.append(Piece(piece.dfa, piece.high + 1, None))
-            result = result.intersect(_simplified(outside), budget)
-        return result
+        inside = _outside(self.outer, budget)
+        return Strings(inside, None if self.wider is None else _outside(self.pieces, budget))
 
     def is_empty(self) -> bool:
-        return not self.pieces
+        """Whether it is known that no value belongs to the set."""
+        return not self.outer
 
     def is_any(self) -> bool:
-        return self == Strings.ANY
+        return self.pieces == Strings.ANY.pieces
 
     def contains(self, value: str) -> bool:
         return any(piece.contains(value) for piece in self.pieces)
@@ -138,7 +146,7 @@ class Strings:
     def finite(self, limit: int) -> tuple[str, ...] | None:
         """All values, sorted, when there are at most `limit`; None when there are more or they were not counted."""
         values: set[str] = set()
-        for piece in self.pieces:
+        for piece in self.outer:
             if piece.high is not None and piece.high > _MAX_COUNTED and not piece.dfa.is_finite():
                 return None
             found = piece.materialised(Budget()).finite(limit)
@@ -155,8 +163,35 @@ class Strings:
         return alt(*(_emit_piece(piece, rules, budget) for piece in self.pieces))
 
 
-Strings.ANY = Strings((Piece(automata.ANY),))
+_EVERYTHING: Pieces = (Piece(automata.ANY),)
+Strings.ANY = Strings(_EVERYTHING)
 Strings.NONE = Strings(())
+
+
+def _paired(a: Strings, b: Strings, combine: Callable[[Pieces, Pieces], Pieces]) -> Strings:
+    exact = a.wider is None and b.wider is None
+    return Strings(combine(a.pieces, b.pieces), None if exact else combine(a.outer, b.outer))
+
+
+def _merged(pieces: list[Piece], budget: Budget) -> list[Piece]:
+    """The automata without length bounds joined to one."""
+    joined = automata.NOTHING
+    for piece in pieces:
+        if piece.is_unbounded:
+            joined = piece.dfa if joined.is_empty() else joined.union(piece.dfa, budget)
+    return [Piece(joined), *(piece for piece in pieces if not piece.is_unbounded)]
+
+
+def _outside(pieces: Pieces, budget: Budget) -> Pieces:
+    result = _EVERYTHING
+    for piece in pieces:
+        outside = [Piece(piece.dfa.complement(budget))]
+        if piece.low > 0:
+            outside.append(Piece(piece.dfa, 0, piece.low - 1))
+        if piece.high is not None:
+            outside.append(Piece(piece.dfa, piece.high + 1, None))
+        result = _simplified(_meet(a, b, budget) for a in result for b in outside)
+    return result
 
 
 def _meet(a: Piece, b: Piece, budget: Budget) -> Piece:
@@ -165,16 +200,14 @@ def _meet(a: Piece, b: Piece, budget: Budget) -> Piece:
     return Piece(dfa, max(a.low, b.low), high)
 
 
-def _simplified(pieces: Iterable[Piece]) -> Strings:
+def _simplified(pieces: Iterable[Piece]) -> Pieces:
     """Without empty pieces, without implied bounds, adjacent lengths of one automaton joined."""
     kept: list[Piece] = []
     for piece in pieces:
         trimmed = None if piece.high is not None and piece.high < piece.low else piece.trimmed()
         if trimmed is not None and not trimmed.is_empty():
             kept = _joined(kept, trimmed)
-    if any(piece == Strings.ANY.pieces[0] for piece in kept):
-        return Strings.ANY
-    return Strings(tuple(kept))
+    return _EVERYTHING if _EVERYTHING[0] in kept else tuple(kept)
 
 
 def _joined(kept: list[Piece], new: Piece) -> list[Piece]:
