@@ -18,6 +18,7 @@ from guided_frontend.backend import Backend
 from guided_frontend.compiling import ConstraintChecker
 from guided_frontend.edge import ApiKeys, Edge
 from guided_frontend.errors import ApiError, EngineError, NotFound, of_status
+from guided_frontend.health import Health
 from guided_frontend.limits import Gate
 from guided_frontend.metrics import Metrics
 from guided_frontend.responses import ClientGone
@@ -38,6 +39,7 @@ def create_app(settings: Settings, backend: Backend, models: tuple[ServedModel, 
         models=models,
         checker=ConstraintChecker(settings.limits, settings.compile_workers, settings.compile_timeout),
         gate=Gate(settings.max_concurrent, settings.max_queued, settings.queue_timeout),
+        health=Health(backend),
         threads=ThreadPoolExecutor(2, thread_name_prefix="render"),
         request_timeout=settings.request_timeout,
     )

@@ -78,6 +78,7 @@ class Unavailable(ApiError):
 
 _BY_STATUS = {c.status: c for c in (BadRequest, Unauthorized, NotFound, Timeout, TooLarge, Busy, Unavailable)}
 REFUSED = "refused"
+STUCK = "stuck"
 
 
 def of_status(status: int, message: str, param: str | None = None, *, label: str = "") -> ApiError:

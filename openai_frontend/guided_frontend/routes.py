@@ -94,7 +94,7 @@ def add_operation(app: FastAPI, service: Service, metrics: Metrics) -> None:
 
     @app.get("/health/ready")
     async def ready() -> Response:
-        found = await asyncio.gather(*(service.backend.ready(model.triton_name) for model in service.models))
+        found = await asyncio.gather(*(service.health.ready(model.triton_name) for model in service.models))
         return _json({"status": "ready" if all(found) else "not ready"}, 200 if all(found) else 503)
 
     @app.get("/version")

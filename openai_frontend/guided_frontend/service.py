@@ -14,7 +14,8 @@ from guided_engine.protocol import Event, GenerateRequest
 
 from guided_frontend.backend import Backend
 from guided_frontend.compiling import ConstraintChecker
-from guided_frontend.errors import BadRequest, Timeout
+from guided_frontend.errors import STUCK, ApiError, BadRequest, Timeout
+from guided_frontend.health import Health
 from guided_frontend.limits import Gate
 from guided_frontend.served import ServedModel
 
@@ -30,6 +31,7 @@ class Service:
     models: tuple[ServedModel, ...]
     checker: ConstraintChecker
     gate: Gate
+    health: Health
     threads: Executor
     request_timeout: float
 
@@ -38,11 +40,16 @@ class Service:
     ) -> AsyncGenerator[list[Event], None]:
         """The generation, within the deadline. Raises ApiError."""
         deadline = time.monotonic() + self.request_timeout
-        async with aclosing(self.backend.generate(model.triton_name, request, request_id)) as batches:
-            async for events in batches:
-                yield events
-                if time.monotonic() > deadline:
-                    raise Timeout(f"the request took more than {self.request_timeout:g} s", label="deadline")
+        try:
+            async with aclosing(self.backend.generate(model.triton_name, request, request_id)) as batches:
+                async for events in batches:
+                    yield events
+                    if time.monotonic() > deadline:
+                        raise Timeout(f"the request took more than {self.request_timeout:g} s", label="deadline")
+        except ApiError as error:
+            if error.label == STUCK:
+                self.health.suspect(model.triton_name)
+            raise
 
     async def off_loop(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self.threads, work)

@@ -16,7 +16,7 @@ import tritonclient.grpc.aio as triton
 from guided_engine.protocol import EVENT, Event, GenerateRequest, decode_error, decode_events
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
-from guided_frontend.errors import ApiError, EngineError, Unavailable, of_engine
+from guided_frontend.errors import STUCK, ApiError, EngineError, Unavailable, of_engine
 
 _DRAIN_SECONDS = 30.0
 
@@ -116,7 +116,7 @@ async def _read(stream: Any, watch: _Watch) -> AsyncGenerator[list[Event], None]
                 yield decode_events(tensor)
     except asyncio.CancelledError:
         if watch.expired:
-            raise Unavailable("the model sent nothing for too long", label="stuck") from None
+            raise Unavailable("the model sent nothing for too long", label=STUCK) from None
         raise
     except (InferenceServerException, grpc.RpcError) as error:
         raise _unreachable(error) from None
