@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from guided_grammar.errors import InvalidConstraint
@@ -28,33 +29,37 @@ def _branches(expander: Expander, node: Node, keyword: str) -> list[Values]:
     return [expander.in_place(node, (keyword, str(i)), item) for i, item in enumerate(listed)]
 
 
-def all_of(expander: Expander, node: Node) -> Values:
-    result = values.ALL
+def reference(expander: Expander, node: Node, given: Values, keyword: str) -> Values:
+    return values.conjoin(given, expander.reference(node, keyword), expander.budget)
+
+
+def all_of(expander: Expander, node: Node, result: Values) -> Values:
     for branch in _branches(expander, node, "allOf"):
         result = values.conjoin(result, branch, expander.budget)
     return result
 
 
-def any_of(expander: Expander, node: Node) -> Values:
+def any_of(expander: Expander, node: Node, given: Values) -> Values:
     """At least one. Where marks matter, also every conjunction of branches: each branch that holds marks its own."""
     result = values.NONE
     for branch in _branches(expander, node, "anyOf"):
         together = values.NONE
         if expander.document.has_marks:
             together = expander.feasible(values.conjoin(result, branch, expander.budget), 1)
-        result = values.unite(result, values.unite(branch, together, expander.budget), expander.budget)
+        one = expander.feasible(values.conjoin(given, branch, expander.budget), 1)
+        result = values.unite(result, values.unite(one, together, expander.budget), expander.budget)
     return result
 
 
-def one_of(expander: Expander, node: Node) -> Values:
+def one_of(expander: Expander, node: Node, given: Values) -> Values:
     """Exactly one: each branch without those of the others that it overlaps."""
-    branches = _branches(expander, node, "oneOf")
+    whole = _branches(expander, node, "oneOf")
+    branches = [expander.feasible(values.conjoin(given, branch, expander.budget), 1) for branch in whole]
     result = values.NONE
     for i, branch in enumerate(branches):
-        for j, other in enumerate(branches):
-            if i != j and not branch.is_plainly_empty and not _disjoint(expander, branch, other):
-                outside = values.complement(other, expander.budget)
-                branch = expander.feasible(values.conjoin(branch, outside, expander.budget), 1)
+        for j, other in enumerate(whole):
+            if i != j and not branch.is_plainly_empty and not _disjoint(expander, branch, branches[j]):
+                branch = expander.feasible(values.subtract(branch, other, expander.budget), 1)
         result = values.unite(result, branch, expander.budget)
     return result
 
@@ -64,33 +69,34 @@ def _disjoint(expander: Expander, a: Values, b: Values) -> bool:
     return expander.feasible(values.conjoin(a, b, expander.budget), 2).is_plainly_empty
 
 
-def none_of(expander: Expander, node: Node) -> Values:
+def none_of(expander: Expander, node: Node, given: Values) -> Values:
     inner = expander.in_place(node, ("not",), node.schema["not"])
-    return values.complement(values.forget(inner), expander.budget)
+    return values.subtract(given, inner, expander.budget)
 
 
-def if_then_else(expander: Expander, node: Node) -> Values:
+def if_then_else(expander: Expander, node: Node, given: Values) -> Values:
     condition = expander.in_place(node, ("if",), node.schema["if"])
     yes = expander.in_place(node, ("then",), node.schema.get("then", True))
     no = expander.in_place(node, ("else",), node.schema.get("else", True))
     if yes is values.ALL and no is values.ALL and not expander.document.has_marks:
-        return values.ALL
-    unless = values.complement(values.forget(condition), expander.budget)
+        return given
+    held = expander.feasible(values.conjoin(given, condition, expander.budget), 1)
+    failed = expander.feasible(values.subtract(given, condition, expander.budget), 1)
     return values.unite(
-        values.conjoin(condition, yes, expander.budget), values.conjoin(unless, no, expander.budget), expander.budget
+        values.conjoin(held, yes, expander.budget), values.conjoin(failed, no, expander.budget), expander.budget
     )
 
 
-def _when_present(expander: Expander, key: str, then: Values) -> Values:
+def _when_present(expander: Expander, key: str, given: Values, then: Values) -> Values:
     """Objects without `key`, objects with it that are in `then`, and everything that is no object."""
     absent = replace(values.ALL, objects=(ObjectPart(((key, FALSE),)),))
     present = replace(values.NONE, objects=(ObjectPart(required=frozenset({key}), low=1),))
-    return values.unite(absent, values.conjoin(present, then, expander.budget), expander.budget)
+    held = values.conjoin(values.conjoin(given, present, expander.budget), then, expander.budget)
+    return values.unite(values.conjoin(given, absent, expander.budget), held, expander.budget)
 
 
-def dependencies(expander: Expander, node: Node) -> Values:
+def dependencies(expander: Expander, node: Node, result: Values) -> Values:
     """`dependencies`, `dependentRequired` and `dependentSchemas`, whichever the schema states."""
-    result = values.ALL
     for keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
         if not applies(node, keyword):
             continue
@@ -100,7 +106,7 @@ def dependencies(expander: Expander, node: Node) -> Values:
         for key, value in stated.items():
             then = _dependent(expander, node, keyword, key, value)
             if then is not values.ALL:
-                result = values.conjoin(result, _when_present(expander, key, then), expander.budget)
+                result = _when_present(expander, key, result, then)
     return result
 
 
@@ -127,8 +133,16 @@ def unevaluated(expander: Expander, node: Node, result: Values) -> Values:
     return result
 
 
-HANDLERS: dict[str, Callable[[Expander, Node], Values]] = {
+Handler = Callable[["Expander", Node, Values], Values]
+FIRST: dict[str, Handler] = {
     "allOf": all_of,
+    "$ref": partial(reference, keyword="$ref"),
+    "$dynamicRef": partial(reference, keyword="$dynamicRef"),
+    "$recursiveRef": partial(reference, keyword="$recursiveRef"),
+}
+"""Keywords that narrow: taken in the order in which the schema states them, with the assertions."""
+
+THEN: dict[str, Handler] = {
     "anyOf": any_of,
     "oneOf": one_of,
     "not": none_of,
@@ -137,3 +151,4 @@ HANDLERS: dict[str, Callable[[Expander, Node], Values]] = {
     "dependentRequired": dependencies,
     "dependentSchemas": dependencies,
 }
+"""Keywords that split: each works on what the others have left."""

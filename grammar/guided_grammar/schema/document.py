@@ -90,7 +90,7 @@ class Document:
             self._resources.setdefault(base, node)
             if schema.get("$recursiveAnchor") is True:
                 self._recursive.add(base)
-        if fragment and draft <= Draft.D7:
+        if fragment:
             self._anchors[(base, fragment)] = node
         for keyword, table in (("$anchor", self._anchors), ("$dynamicAnchor", self._dynamic)):
             anchor = schema.get(keyword)

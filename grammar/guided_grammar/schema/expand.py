@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 from guided_grammar.budget import Budget
@@ -14,8 +14,6 @@ from guided_grammar.schema.document import Document, Node
 from guided_grammar.schema.formula import FALSE, TRUE, Formula, either, literal
 from guided_grammar.schema.reading import applies
 from guided_grammar.schema.values import Values
-
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 class _Endless(InvalidConstraint):
@@ -77,17 +75,15 @@ class Expander:
             found = values.NONE
             for clause in sorted(formula, key=sorted):
                 found = values.unite(found, self._clause(clause), self.budget)
-            self._formulas[formula] = values.forget(found)
-            found = self._formulas[formula] = self.feasible(values.forget(found))
+            self._formulas[formula] = values.forget(found, self.budget)
+            found = self._formulas[formula] = self.feasible(values.forget(found, self.budget))
         return found
 
     def _clause(self, clause: frozenset[int]) -> Values:
         result = values.ALL
         for atom in sorted(clause, key=lambda atom: (atom < 0, abs(atom))):
-            part = self._atom(abs(atom))
-            if atom < 0:
-                part = values.complement(part, self.budget)
-            result = values.conjoin(result, part, self.budget)
+            combine = values.conjoin if atom > 0 else values.subtract
+            result = combine(result, self._atom(abs(atom)), self.budget)
         return result
 
     def _atom(self, atom: int) -> Values:
@@ -119,22 +115,25 @@ class Expander:
         if node.draft is Draft.D3:
             raise UnsupportedConstraint("draft 3 is not supported", keyword="$schema", path=node.path)
         if node.draft <= Draft.D7 and "$ref" in schema:
-            return self._marked(self._formula(self.document.resolve(node, "$ref")))
+            return self.reference(node, "$ref")
         result = keywords.scalars(self, node)
-        for step in self._steps(node):
-            result = values.conjoin(result, step, self.budget)
+        for handlers in ({**keywords.HANDLERS, **combinators.FIRST}, combinators.THEN):
+            result = self._apply(node, handlers, result)
         return combinators.unevaluated(self, node, result)
 
-    def _steps(self, node: Node) -> Iterable[Values]:
-        """What the remaining keywords allow, in the order in which the schema states them."""
-        done: set[Any] = set()
+    def _apply(self, node: Node, handlers: Mapping[str, keywords.Handler], result: Values) -> Values:
+        """`result` narrowed by the keywords that `handlers` knows, in the order in which the schema states them."""
+        done: set[keywords.Handler] = set()
         for keyword in node.schema:
-            if keyword in _REFERENCES and applies(node, keyword):
-                yield self._marked(self._formula(self.document.resolve(node, keyword)))
-            handler = keywords.HANDLERS.get(keyword) or combinators.HANDLERS.get(keyword)
+            handler = handlers.get(keyword)
             if handler is not None and handler not in done and applies(node, keyword):
                 done.add(handler)
-                yield handler(self, node)
+                result = handler(self, node, result)
+        return result
+
+    def reference(self, node: Node, keyword: str) -> Values:
+        """The values of what `$ref` or one of its kin refers to."""
+        return self._marked(self._formula(self.document.resolve(node, keyword)))
 
     def possible(self, formula: Formula, depth: int = 1) -> bool:
         """False only when nothing satisfies `formula`; looks `depth` levels down, and never into unfinished nodes."""

@@ -7,10 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from guided_grammar.errors import InvalidConstraint
+from guided_grammar.errors import InvalidConstraint, UnsupportedConstraint
 from guided_grammar.schema import values
 from guided_grammar.schema.array_keywords import ARRAY_KEYWORDS, array_part
 from guided_grammar.schema.arrays import ArrayPart
+from guided_grammar.schema.dialect import Draft
 from guided_grammar.schema.document import Node
 from guided_grammar.schema.formats import KNOWN_FORMATS
 from guided_grammar.schema.formula import FALSE
@@ -23,6 +24,8 @@ from guided_grammar.schema.values import Values
 
 if TYPE_CHECKING:
     from guided_grammar.schema.expand import Expander
+
+_BASE64 = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 
 
 def scalars(expander: Expander, node: Node) -> Values:
@@ -140,18 +143,30 @@ def _strings(expander: Expander, node: Node, strings: Strings) -> Strings:
             strings = strings.intersect(Strings.pattern(value, expander.budget, node.path), expander.budget)
         elif value in KNOWN_FORMATS:
             strings = strings.intersect(Strings.format(value, expander.budget, node.path), expander.budget)
+    return _content(expander, node, strings) if node.draft is Draft.D7 else strings
+
+
+def _content(expander: Expander, node: Node, strings: Strings) -> Strings:
+    """The content keywords: assertions in draft 7 only. Media types other than JSON are left to the application."""
+    if str(node.schema.get("contentMediaType")).lower() == "application/json":
+        raise UnsupportedConstraint("JSON inside of a string", keyword="contentMediaType", path=node.path)
+    if str(node.schema.get("contentEncoding")).lower() == "base64":
+        encoded = Strings.pattern(_BASE64, expander.budget, node.path)
+        strings = strings.intersect(encoded, expander.budget)
     return strings
 
 
-def _arrays(expander: Expander, node: Node) -> Values:
-    return replace(values.ALL, arrays=array_part(expander, node))
+def _arrays(expander: Expander, node: Node, given: Values) -> Values:
+    limit = replace(values.ALL, arrays=array_part(expander, node))
+    return values.conjoin(given, limit, expander.budget)
 
 
-def _objects(expander: Expander, node: Node) -> Values:
-    return replace(values.ALL, objects=object_part(expander, node))
+def _objects(expander: Expander, node: Node, given: Values) -> Values:
+    limit = replace(values.ALL, objects=object_part(expander, node))
+    return values.conjoin(given, limit, expander.budget)
 
 
-Handler = Callable[["Expander", Node], Values]
+Handler = Callable[["Expander", Node, Values], Values]
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(ARRAY_KEYWORDS, _arrays),
     **dict.fromkeys(OBJECT_KEYWORDS, _objects),

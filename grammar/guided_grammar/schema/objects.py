@@ -60,6 +60,13 @@ class ObjectPart:
     def table(self) -> dict[str, Formula]:
         return dict(self.props)
 
+    def same_set(self, other: ObjectPart) -> bool:
+        """Written alike but for the order of properties, and for properties that `classes` treat alike."""
+        keys = self.table.keys() | other.table.keys()
+        mine = (self.required, self.classes, self.default, self.low, self.high, self.some)
+        theirs = (other.required, other.classes, other.default, other.low, other.high, other.some)
+        return mine == theirs and all(self.value(key) == other.value(key) for key in keys)
+
     @property
     def is_any(self) -> bool:
         return self == ObjectPart(seen=self.seen)
@@ -141,9 +148,9 @@ def _product(a: ObjectPart, b: ObjectPart, budget: Budget) -> Iterator[tuple[Str
 
 def complement(part: ObjectPart, budget: Budget) -> list[ObjectPart]:
     """Every object outside of `part`: one part for each way to be outside."""
-    ways = [ObjectPart(((key, FALSE),)) for key in sorted(part.required)]
+    ways = [ObjectPart(((key, negate(part.value(key), budget)),)) for key in sorted(part.required)]
     for key, formula in part.props:
-        if formula != TRUE:
+        if formula != TRUE and key not in part.required:
             ways.append(ObjectPart(((key, negate(formula, budget)),), frozenset({key})))
     if part.default != TRUE or part.classes:
         for keys, formula in part.others(budget):
