@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,14 +26,28 @@ class Frontend:
         self.backend.requests.clear()
 
     def post(self, body: Any, path: str = "/v1/chat/completions") -> httpx.Response:
-        return httpx.post(self.url + path, json=body, timeout=20)
+        return self.http.post(path, json=body)
 
     def ask(self, **fields: Any) -> httpx.Response:
         return self.post({"messages": [{"role": "user", "content": "Hi"}], **fields})
 
+    def close(self) -> None:
+        self.http.close()
+        self.client.close()
+
+    @cached_property
+    def http(self) -> httpx.Client:
+        return httpx.Client(base_url=self.url, timeout=20, verify=False)
+
     @cached_property
     def client(self) -> OpenAI:
         return OpenAI(base_url=f"{self.url}/v1", api_key="flm", max_retries=0, timeout=20)
+
+
+@contextmanager
+def served_by(settings: Settings, backend: ScriptedBackend, model: ServedModel) -> Iterator[Frontend]:
+    with serving(settings, backend, model) as url, closing(Frontend(url, backend)) as frontend:
+        yield frontend
 
 
 @pytest.fixture(scope="session")
@@ -48,10 +63,8 @@ def model(tmp_path_factory: pytest.TempPathFactory, settings: Settings) -> Serve
 @pytest.fixture(scope="session")
 def shared(settings: Settings, model: ServedModel) -> Iterator[Frontend]:
     backend = ScriptedBackend()
-    with serving(settings, backend, model) as url:
-        frontend = Frontend(url, backend)
+    with served_by(settings, backend, model) as frontend:
         yield frontend
-        frontend.client.close()
 
 
 @pytest.fixture

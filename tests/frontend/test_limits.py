@@ -11,9 +11,9 @@ from guided_frontend.errors import Busy, Unavailable
 from guided_frontend.limits import Gate
 from guided_frontend.served import ServedModel
 from guided_frontend.settings import Settings
-from guided_testing.scripted_backend import Answer, ScriptedBackend, serving
+from guided_testing.scripted_backend import Answer, ScriptedBackend
 
-from .conftest import Frontend
+from .conftest import served_by
 
 
 def run(body: Callable[[], Awaitable[None]]) -> None:
@@ -80,8 +80,8 @@ def test_overload_is_answered_429_with_retry_after_while_accepted_requests_finis
 ) -> None:
     backend = ScriptedBackend([Answer(pause=0.2)])
     few = replace(settings, max_concurrent=2, max_queued=2)
-    with serving(few, backend, model) as url, ThreadPoolExecutor(10) as pool:
-        answers = list(pool.map(lambda _: Frontend(url, backend).ask(), range(10)))
+    with served_by(few, backend, model) as frontend, ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(lambda _: frontend.ask(), range(10)))
     statuses = [answer.status_code for answer in answers]
     assert statuses.count(200) >= 4 and set(statuses) == {200, 429}
     assert all("retry-after" in a.headers for a in answers if a.status_code == 429)
@@ -90,8 +90,8 @@ def test_overload_is_answered_429_with_retry_after_while_accepted_requests_finis
 
 def test_a_request_past_its_deadline_is_a_408_and_cancelled(settings: Settings, model: ServedModel) -> None:
     backend = ScriptedBackend([Answer(("x",) * 100, pause=0.05)])
-    with serving(replace(settings, request_timeout=0.2), backend, model) as url:
+    with served_by(replace(settings, request_timeout=0.2), backend, model) as frontend:
         start = time.monotonic()
-        answer = Frontend(url, backend).ask()
+        answer = frontend.ask()
         assert answer.status_code == 408 and time.monotonic() - start < 2
     assert backend.cancelled == 1

@@ -16,7 +16,7 @@ from guided_frontend.served import ServedModel
 from guided_frontend.settings import Settings
 from guided_testing.scripted_backend import Answer, ScriptedBackend, serving
 
-from .conftest import Frontend
+from .conftest import Frontend, served_by
 
 Lines = Callable[[], dict[str, Any]]
 
@@ -106,12 +106,11 @@ def test_d168_d171_the_counters_behind_the_four_rates(settings: Settings, model:
     backend = ScriptedBackend(
         [Answer(), Answer((), "stop"), Answer(finish_reason="length"), Answer(error=EngineError("x"))]
     )
-    with serving(settings, backend, model) as url:
-        frontend = Frontend(url, backend)
+    with served_by(settings, backend, model) as frontend:
         for _ in range(4):
             frontend.ask()
         frontend.ask(guided_regex="(")
-        text = httpx.get(f"{url}/metrics").text
+        text = frontend.http.get("/metrics").text
     for outcome, count in [("ok", 2), ("truncation", 1), ("transport", 1)]:
         assert f'requests_total{{constraint="free",endpoint="chat",outcome="{outcome}"}} {count}.0' in text
     assert 'guided_frontend_zero_token_total{constraint="free",endpoint="chat"} 1.0' in text
@@ -122,8 +121,8 @@ def test_d168_d171_the_counters_behind_the_four_rates(settings: Settings, model:
 
 def test_d165_completions_are_logged_only_when_asked_for(model: ServedModel, line: Lines) -> None:
     backend = ScriptedBackend()
-    with serving(Settings(log_completions=True), backend, model) as url:
-        Frontend(url, backend).ask()
+    with served_by(Settings(log_completions=True), backend, model) as frontend:
+        frontend.ask()
     assert line()["completions"] == ["Hello there!"]
 
 

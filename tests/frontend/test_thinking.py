@@ -8,9 +8,9 @@ import pytest
 from guided_engine.protocol import GenerateRequest
 from guided_frontend.served import ServedModel
 from guided_frontend.settings import Settings
-from guided_testing.scripted_backend import Answer, ScriptedBackend, load_model, serving
+from guided_testing.scripted_backend import Answer, ScriptedBackend, load_model
 
-from .conftest import Frontend
+from .conftest import Frontend, served_by
 
 OPTIONAL = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
@@ -28,15 +28,15 @@ def thinker(tmp: Any, template: str) -> ServedModel:
 @pytest.fixture(scope="module")
 def optional(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frontend]:
     backend = ScriptedBackend()
-    with serving(Settings(), backend, thinker(tmp_path_factory.mktemp("optional"), OPTIONAL)) as url:
-        yield Frontend(url, backend)
+    with served_by(Settings(), backend, thinker(tmp_path_factory.mktemp("optional"), OPTIONAL)) as frontend:
+        yield frontend
 
 
 @pytest.fixture(scope="module")
 def always(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frontend]:
     backend = ScriptedBackend()
-    with serving(Settings(), backend, thinker(tmp_path_factory.mktemp("always"), ALWAYS)) as url:
-        yield Frontend(url, backend)
+    with served_by(Settings(), backend, thinker(tmp_path_factory.mktemp("always"), ALWAYS)) as frontend:
+        yield frontend
 
 
 def answered(frontend: Frontend, *answers: Answer, **fields: Any) -> dict[str, Any]:
@@ -161,8 +161,7 @@ def test_a_model_that_does_not_reason_refuses_to(frontend: Frontend) -> None:
 def test_reasoning_sent_back_reaches_the_template(tmp_path: Any) -> None:
     template = "{{ messages[0].reasoning_content }}|{{ messages[0].content }}"
     backend = ScriptedBackend()
-    with serving(Settings(), backend, thinker(tmp_path, template)) as url:
-        frontend = Frontend(url, backend)
+    with served_by(Settings(), backend, thinker(tmp_path, template)) as frontend:
         for field in ("reasoning", "reasoning_content"):
             frontend.post({"messages": [{"role": "assistant", "content": "b", field: "a"}]})
         assert [prompt(frontend, request) for request in backend.requests] == ["a|b", "a|b"]

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guided_frontend import served, settings
+from guided_frontend.errors import NotFound
+from guided_frontend.served import ServedModel
+from guided_frontend.settings import Settings
+from guided_grammar.errors import InvalidConstraint
+from guided_grammar.limits import Limits
+from guided_testing.scripted_backend import write_model
+
+CASES: list[tuple[list[str], dict[str, str], dict[str, Any]]] = [
+    ([], {}, {}),
+    (["--port", "1"], {"GUIDED_PORT": "2"}, {"port": 1}),
+    ([], {"GUIDED_PORT": "2"}, {"port": 2}),
+    ([], {"GUIDED_PORT": ""}, {"port": 9000}),
+    (["--served-model-names", "a, b,"], {}, {"served_model_names": ("a", "b")}),
+    ([], {"GUIDED_LOG_COMPLETIONS": "true"}, {"log_completions": True}),
+    (["--log-completions", "no"], {"GUIDED_LOG_COMPLETIONS": "1"}, {"log_completions": False}),
+    (["--token-timeout", "1.5"], {}, {"token_timeout": 1.5}),
+    (["--limit-regex-bytes", "9"], {"GUIDED_LIMIT_STEPS": "7"}, {"limits": Limits(regex_bytes=9, steps=7)}),
+]
+
+
+@pytest.mark.parametrize(("flags", "environ", "expected"), CASES)
+def test_flags_win_over_variables_which_win_over_defaults(
+    flags: list[str], environ: dict[str, str], expected: dict[str, Any]
+) -> None:
+    assert settings.load(flags, environ) == replace(Settings(), **expected)
+
+
+def test_every_setting_has_a_flag_and_a_variable(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        settings.load(["--help"], {})
+    text = capsys.readouterr().out
+    names = [f.name for f in fields(Settings) if f.name != "limits"] + [f"limit_{f.name}" for f in fields(Limits)]
+    for name in names:
+        assert f"--{name.replace('_', '-')}" in text and f"GUIDED_{name.upper()}" in text
+
+
+@pytest.mark.parametrize("flags", [["--nope"], ["--port", "x"], ["--log-completions", "maybe"]])
+def test_a_flag_that_makes_no_sense_ends_the_process(flags: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        settings.load(flags, {})
+
+
+CHATML = "{{ '<|im_start|>' }}"
+TEMPLATES = [
+    ("chatml without tools gets ours", CHATML, "hermes", True),
+    ("hermes", CHATML + "{{ tools }}<tool_call>", "hermes", False),
+    ("xml calls are not hermes", CHATML + "{{ tools }}<tool_call><function=", "content_only", False),
+    ("another family", "[INST]", "content_only", False),
+]
+
+
+@pytest.mark.parametrize(("template", "row", "is_ours"), [t[1:] for t in TEMPLATES], ids=[t[0] for t in TEMPLATES])
+def test_auto_proposes_a_format_from_the_template(tmp_path: Path, template: str, row: str, is_ours: bool) -> None:
+    folder = write_model(tmp_path, template)
+    model = served.load(Settings(model=str(folder)), {"tool_format": "auto"})
+    assert model.format.name == row
+    rendered = model.template.render(messages=[], tools=None, add_generation_prompt=True)
+    assert rendered.startswith("<|im_start|>system\n") == is_ours
+
+
+def test_settings_win_over_the_servers_parameters(tmp_path: Path) -> None:
+    folder = write_model(tmp_path)
+    parameters = {"model": "/nowhere", "tool_format": "hermes", "max_model_len": "77"}
+    model = served.load(Settings(model=str(folder), tool_format="content_only"), parameters)
+    assert (model.format.name, model.context, model.shows_tools) == ("content_only", 77, False)
+    assert served.load(Settings(model=str(folder)), parameters).format.name == "hermes"
+
+
+def test_f23_a_model_listed_as_too_small_is_shown_no_tools(tmp_path: Path) -> None:
+    few = Settings(model=str(write_model(tmp_path)), served_model_names=("tiny", "t"), no_tools=("t",))
+    model = served.load(few, {})
+    assert model.format.has_calls and not model.shows_tools
+
+
+def test_the_template_comes_from_the_setting_then_its_file_then_the_tokenizers_config(tmp_path: Path) -> None:
+    folder = write_model(tmp_path, "file")
+    given = tmp_path / "given.jinja"
+    given.write_text("given")
+    config = json.loads((folder / "tokenizer_config.json").read_text()) | {"chat_template": "config"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+
+    def rendered(chosen: str) -> str:
+        model = served.load(Settings(model=str(folder), chat_template=chosen), {})
+        return model.template.render(messages=[], tools=None)
+
+    assert (rendered(str(given)), rendered("")) == ("given", "file")
+    assert rendered("chatml_tools").startswith("<|im_start|>system")
+    (folder / "chat_template.jinja").unlink()
+    assert rendered("") == "config"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "error"),
+    [
+        ({"model": "/nowhere"}, ValueError),
+        ({"tool_format": "nope"}, InvalidConstraint),
+        ({"chat_template": "/nowhere.jinja"}, OSError),
+    ],
+)
+def test_a_model_that_cannot_be_read_stops_the_start(
+    tmp_path: Path, chosen: dict[str, str], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        served.load(Settings(**{"model": str(write_model(tmp_path)), **chosen}), {})
+
+
+def test_a_model_without_any_template_stops_the_start(tmp_path: Path) -> None:
+    folder = write_model(tmp_path)
+    (folder / "chat_template.jinja").unlink()
+    with pytest.raises(ValueError, match="chat template"):
+        served.load(Settings(model=str(folder)), {})
+
+
+def test_models_are_found_by_name_alias_or_as_the_first(model: ServedModel) -> None:
+    other = replace(model, names=("other",))
+    assert served.find((model, other), None) is model
+    assert served.find((model, other), "default") is model and served.find((model, other), "other") is other
+    with pytest.raises(NotFound, match="smollm2, default, other"):
+        served.find((model, other), "nope")
