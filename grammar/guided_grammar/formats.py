@@ -8,11 +8,13 @@ they cannot disagree. An answer in a format with calls is
     CALL    = call_open before_name NAME after_name ARGUMENTS after_arguments call_close
 
 `ARGUMENTS` is a JSON object (style JSON), `argument_open KEY after_key VALUE argument_close` repeated (XML),
-`key=literal, ...` (PYTHON) or `key:value,...` in braces (GEMMA).
+`key=literal, ...` (PYTHON) or `key:value,...` (GEMMA). Style HARMONY has JSON arguments, and an answer consists of
+messages on channels, of which a call is one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -28,6 +30,7 @@ class CallStyle(str, Enum):
     XML = "xml"
     PYTHON = "python"
     GEMMA = "gemma"
+    HARMONY = "harmony"
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,14 @@ class Reasoning:
 
     opened_by_prompt: the chat template writes `open` when thinking is on, so the output starts inside the block.
     interrupted_by: texts that end the block without its closer; they belong to the answer.
+    strays: markup that may be left over in an answer, where it means nothing; blocks may then begin anywhere in it.
     """
 
     open: str
     close: str
     opened_by_prompt: bool = False
     interrupted_by: tuple[str, ...] = ()
+    strays: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[str]:
         return iter((self.open, self.close))
@@ -52,10 +57,12 @@ class ToolFormat:
     """How one family writes calls. `models` names families for people.
 
     trigger: the text whose appearance in free text begins a section, a prefix of `open + call_open`; "" where only a
-        whole answer can be a section, which then begins with `open + call_open` (and `prefix`, where there is one).
+        whole answer can be a section.
+    prefix: what a section that is the whole answer begins with; optional where there is no trigger.
     also: other texts that a reader takes for the beginning of a section.
     The texts around names and arguments are exactly what a grammar writes; readers skip blanks around their marks.
     after_name may hold `{index}`, the number of the call.
+    is_sorted: arguments are in alphabetical order, else as declared. is_single: an answer holds at most one call.
     tokens: texts that a vocabulary may hold as one token; a grammar then writes that token, never its spelling.
     """
 
@@ -79,6 +86,7 @@ class ToolFormat:
     tokens: tuple[str, ...] = ()
     reasoning: Reasoning | None = None
     is_sorted: bool = False
+    is_single: bool = False
 
     @property
     def has_calls(self) -> bool:
@@ -94,12 +102,20 @@ class ToolFormat:
         """Markup of calls that a vocabulary may hold as one token, and that grammars of this row write."""
         return frozenset(self.tokens)
 
+    def marks(self, markup: str) -> tuple[str, ...]:
+        """The parts of one of these texts that a reader looks for one by one."""
+        tokens = sorted(self.tokens, key=len, reverse=True)
+        parts = re.split(f"({'|'.join(map(re.escape, tokens))})", markup) if tokens else [markup]
+        return tuple(part.strip() for part in parts if part.strip())
+
     @property
     def lead(self) -> str:
         """What stands before the name of the first call."""
         return self.open + self.call_open
 
 
+STRING_MARK = '<|"|>'
+"""Begins and ends a string of style GEMMA."""
 THINK = Reasoning("<think>", "</think>")
 _THINK_OPENED = Reasoning("<think>", "</think>", opened_by_prompt=True)
 _OBJECT = ToolFormat(
@@ -235,6 +251,117 @@ GRANITE3 = replace(
     tokens=("<|tool_call|>", "<tool_call>"),
     reasoning=THINK,
 )
+QWEN_XML = ToolFormat(
+    name="qwen_xml",
+    models="Qwen3-Coder, Qwen3.5, Nemotron 3, Step 3.5",
+    style=CallStyle.XML,
+    trigger="<tool_call>",
+    also=("<function=",),
+    call_open="<tool_call>\n",
+    call_close="\n</tool_call>",
+    between="\n",
+    before_name="<function=",
+    after_name=">\n",
+    after_arguments="</function>",
+    argument_open="<parameter=",
+    after_key=">\n",
+    argument_close="\n</parameter>\n",
+    tokens=("<tool_call>", "</tool_call>"),
+    reasoning=_THINK_OPENED,
+)
+GLM45 = ToolFormat(
+    name="glm45",
+    models="GLM-4.5, GLM-4.6",
+    style=CallStyle.XML,
+    trigger="<tool_call>",
+    call_open="<tool_call>",
+    call_close="</tool_call>",
+    between="\n",
+    after_name="\n",
+    argument_open="<arg_key>",
+    after_key="</arg_key>\n<arg_value>",
+    argument_close="</arg_value>\n",
+    tokens=("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
+    reasoning=THINK,
+)
+GLM47 = replace(
+    GLM45,
+    name="glm47",
+    models="GLM-4.7, GLM-5",
+    between="",
+    after_name="",
+    after_key="</arg_key><arg_value>",
+    argument_close="</arg_value>",
+    reasoning=_THINK_OPENED,
+)
+MINIMAX_M2 = ToolFormat(
+    name="minimax_m2",
+    models="MiniMax M2",
+    style=CallStyle.XML,
+    trigger="<minimax:tool_call>",
+    open="<minimax:tool_call>\n",
+    close="</minimax:tool_call>",
+    call_close="\n",
+    before_name='<invoke name="',
+    after_name='">\n',
+    after_arguments="</invoke>",
+    argument_open='<parameter name="',
+    after_key='">',
+    argument_close="</parameter>\n",
+    tokens=("<minimax:tool_call>", "</minimax:tool_call>"),
+    reasoning=_THINK_OPENED,
+)
+PYTHONIC = ToolFormat(
+    name="pythonic",
+    models="Llama 3.2, Llama 4",
+    style=CallStyle.PYTHON,
+    also=("<|python_start|>",),
+    prefix="<|python_start|>",
+    open="[",
+    close="]",
+    between=", ",
+    after_name="(",
+    after_arguments=")",
+    tokens=("<|python_start|>", "<|python_end|>"),
+)
+LFM2 = ToolFormat(
+    name="lfm2",
+    models="LFM2, LFM2.5",
+    style=CallStyle.PYTHON,
+    trigger="<|tool_call_start|>",
+    open="<|tool_call_start|>[",
+    close="]<|tool_call_end|>",
+    between=", ",
+    after_name="(",
+    after_arguments=")",
+    tokens=("<|tool_call_start|>", "<|tool_call_end|>"),
+    reasoning=THINK,
+)
+GEMMA4 = ToolFormat(
+    name="gemma4",
+    models="Gemma 4",
+    style=CallStyle.GEMMA,
+    trigger="<|tool_call>",
+    call_open="<|tool_call>",
+    call_close="<tool_call|>",
+    before_name="call:",
+    after_name="{",
+    after_arguments="}",
+    tokens=("<|tool_call>", "<tool_call|>", STRING_MARK),
+    reasoning=Reasoning("<|channel>thought\n", "<channel|>", strays=("<|channel>thought", "<|channel>", "<channel|>")),
+    is_sorted=True,
+)
+GPT_OSS = ToolFormat(
+    name="gpt_oss",
+    models="GPT-OSS",
+    style=CallStyle.HARMONY,
+    trigger="to=functions.",
+    prefix="<|channel|>commentary ",
+    call_open="to=functions.",
+    after_name=" <|constrain|>json<|message|>",
+    tokens=("<|channel|>", "<|constrain|>", "<|message|>", "<|start|>", "<|end|>"),
+    is_single=True,
+)
 CONTENT_ONLY = ToolFormat(name="content_only", models="any other", reasoning=THINK)
 
 _ROWS = (
@@ -247,6 +374,14 @@ _ROWS = (
     KIMI_K2,
     PHI4_MINI,
     GRANITE3,
+    QWEN_XML,
+    GLM45,
+    GLM47,
+    MINIMAX_M2,
+    PYTHONIC,
+    LFM2,
+    GEMMA4,
+    GPT_OSS,
     CONTENT_ONLY,
 )
 FORMATS: dict[str, ToolFormat] = {row.name: row for row in _ROWS}

@@ -12,11 +12,12 @@ trigger, an answer under auto is calls or text. `strict: false` and no `paramete
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from guided_grammar.budget import Budget
-from guided_grammar.errors import GrammarError, InvalidConstraint, LimitExceeded
+from guided_grammar.errors import GrammarError, InvalidConstraint, LimitExceeded, UnsupportedConstraint
 from guided_grammar.formats import ToolFormat, tool_format
 from guided_grammar.ir import EMPTY, Dispatch, Expr, Ref, Rules, alt, chars, opt, repeat, seq, text
 from guided_grammar.limits import Limits
@@ -25,6 +26,7 @@ from guided_grammar.ranges import ALL, difference, normalise
 from guided_grammar.tool_styles import WRITERS
 from guided_grammar.tool_styles.tool import ANY_OBJECT, Tool, of_objects
 
+_BARE_NAME = re.compile(r"[A-Za-z0-9_.\-]+")
 _BLANKS = " \t\n\r"
 _INDEX = repeat(chars([(0x30, 0x39)]), 1, 3)
 
@@ -81,15 +83,17 @@ def _answer(calls: ToolCalls, rules: Rules, call: Ref) -> Expr:
     rest = seq(call, markup(row.call_close, row, rules))
     nests = row.open + row.close != ""
     further = seq(markup(row.between + row.call_open, row, rules), rest)
-    more = repeat(rules.add(further, "further"), 0, None) if calls.parallel and calls.named is None else EMPTY
+    is_one = calls.named is not None or not calls.parallel or row.is_single
+    more = EMPTY if is_one else repeat(rules.add(further, "further"), 0, None)
     close = markup(row.close, row, rules)
     if calls.auto and row.trigger:
         after = markup(row.lead.removeprefix(row.trigger), row, rules)
         tail = rules.add(seq(after, rest, more if nests else EMPTY, close), "triggered")
-        return Dispatch(((row.trigger, tail),), calls.parallel, _thoughts(row))
+        return Dispatch(((row.trigger, tail),), calls.parallel and not row.is_single, _thoughts(row))
     section = seq(markup(row.lead, row, rules), rest, more, close)
     if row.prefix:
-        section = seq(opt(markup(row.prefix, row, rules)), section)
+        prefix = markup(row.prefix, row, rules)
+        section = seq(prefix if row.trigger else opt(prefix), section)
     return alt(section, _free(row)) if calls.auto else section
 
 
@@ -101,6 +105,9 @@ def _thoughts(row: ToolFormat) -> tuple[str, ...]:
 def _body(row: ToolFormat, tool: Tool, rules: Rules, budget: Budget, limits: Limits) -> Expr:
     """One tool's call from before its name to after its arguments."""
     name = json.dumps(tool.name, ensure_ascii=False)[1:-1] if row.in_object else tool.name
+    if not row.in_object and not _BARE_NAME.fullmatch(name):
+        reason = f"tool {name!r}: format {row.name!r} cannot write this name"
+        raise UnsupportedConstraint(reason, keyword="name", path=f"{tool.path}/function/name")
     before, index, after = row.after_name.partition("{index}")
     return seq(
         markup(row.before_name, row, rules),

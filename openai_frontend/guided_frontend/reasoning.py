@@ -2,72 +2,79 @@
 
 from __future__ import annotations
 
-from enum import Enum, auto
-
 from guided_grammar.formats import Reasoning
 
-from guided_frontend.json_scan import BLANKS
-
-
-class _State(Enum):
-    BEFORE = auto()
-    INSIDE = auto()
-    ANSWER = auto()
+from guided_frontend.calls.pieces import Reading, ReasoningPiece, TextPiece
+from guided_frontend.calls.source import BLANKS, Source
 
 
 class ReasoningSplitter:
-    """`inside`: the prompt already opened the block. Blanks just inside the markers and after the block are dropped."""
+    """Blanks just inside the markers and after the block are dropped.
 
-    def __init__(self, markers: Reasoning, inside: bool) -> None:
-        self._markers = markers
-        self._state = _State.INSIDE if inside else _State.BEFORE
-        self._held = ""
-        self._blanks = ""
-        self._lead = inside
+    inside: the prompt already opened the block. triggers: texts that begin the answer at once, in place of a block
+    that the prompt opened.
+    """
+
+    def __init__(self, markers: Reasoning, inside: bool, triggers: tuple[str, ...] = ()) -> None:
+        self._markers, self._inside, self._triggers = markers, inside, triggers
+        self._open, self._close = markers.open.strip(), markers.close.strip()
+        self._source = Source()
+        self._reading = self._split()
 
     def feed(self, text: str) -> tuple[str, str]:
         """(reasoning, answer) that `text` adds."""
-        reasoning = answer = ""
-        for place, char in enumerate(text):
-            if self._state is _State.ANSWER and not self._lead:
-                return reasoning, answer + text[place:]
-            if self._state is _State.BEFORE:
-                answer += self._before(char)
-            elif self._state is _State.INSIDE:
-                reasoning += self._inside(char)
-            elif char not in BLANKS:
-                self._lead = False
-                answer += char
-        return reasoning, answer
+        self._source.add(text)
+        reasoning, answer = [], []
+        for piece in self._reading:
+            if isinstance(piece, ReasoningPiece):
+                reasoning.append(piece.text)
+            elif isinstance(piece, TextPiece):
+                answer.append(piece.text)
+            else:
+                break
+        return "".join(reasoning), "".join(answer)
 
     def finish(self) -> tuple[str, str]:
         """What was still held back when the text ended."""
-        held, self._held = self._held, ""
-        return (self._blanks + held, "") if self._state is _State.INSIDE and held else ("", held)
+        self._source.ended = True
+        return self.feed("")
 
-    def _before(self, char: str) -> str:
-        self._held += char
-        seen = self._held.lstrip(BLANKS)
-        if self._markers.open.startswith(seen):
-            if seen == self._markers.open:
-                self._state, self._held, self._lead = _State.INSIDE, "", True
-            return ""
-        held, self._held, self._state = self._held, "", _State.ANSWER
-        return held
+    def _split(self) -> Reading[None]:
+        source = self._source
+        yield from source.skip()
+        opened = yield from source.accept(self._open)
+        if opened or self._inside:
+            yield from self._thought(is_first=True)
+        else:
+            source.at = 0
+        while (char := (yield from source.peek())) != "":
+            if self._markers.strays and (yield from source.accept(self._open)):
+                yield from self._thought(is_first=False)
+            elif not (yield from self._stray()):
+                source.at += 1
+                yield TextPiece(char)
+            source.forget()
 
-    def _inside(self, char: str) -> str:
-        self._held += char
-        freed = ""
-        while self._held and not self._markers.close.startswith(self._held):
-            freed += self._text(self._held[0])
-            self._held = self._held[1:]
-        if self._held == self._markers.close:
-            self._state, self._held, self._blanks, self._lead = _State.ANSWER, "", "", True
-        return freed
+    def _stray(self) -> Reading[bool]:
+        found = yield from self._source.first_of(self._markers.strays)
+        self._source.at += len(found)
+        return found != ""
 
-    def _text(self, char: str) -> str:
-        if char in BLANKS:
-            self._blanks += "" if self._lead else char
-            return ""
-        text, self._blanks, self._lead = self._blanks + char, "", False
-        return text
+    def _thought(self, is_first: bool) -> Reading[None]:
+        """From inside the block to the first character of the answer."""
+        source, blanks = self._source, ""
+        yield from source.skip()
+        if is_first and (yield from source.first_of(self._triggers)):
+            return
+        while (char := (yield from source.peek())) != "":
+            if (yield from source.accept(self._close)):
+                return (yield from source.skip())
+            if (yield from source.first_of(self._markers.interrupted_by)):
+                return
+            source.at += 1
+            source.forget()
+            if char in BLANKS:
+                blanks += char
+            else:
+                yield ReasoningPiece(blanks + char)
+                blanks = ""

@@ -6,13 +6,12 @@ was already passed on, the arguments stay cut off where they could no longer be 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from guided_grammar.formats import ToolFormat
+from guided_grammar.formats import CallStyle, ToolFormat
 
-from guided_frontend.calls import READERS
+from guided_frontend.calls import READERS, harmony
 from guided_frontend.calls.pieces import (
     CallArguments,
     CallEnd,
@@ -32,14 +31,15 @@ class CallParser:
     """Content and calls of one answer. `num_calls`: complete ones.
 
     schemas: the parameters of each tool by its name, for styles whose values are typed by them.
+    triggers: the texts that begin calls within content.
     """
 
     def __init__(self, row: ToolFormat, schemas: Mapping[str, Any] | None = None) -> None:
         self._row, self._schemas = row, schemas or {}
         self._source, self._content = Source(), _Content()
-        self._triggers = tuple(mark for mark in (row.trigger, *row.also) if mark)
-        self._opening = _marks(row.prefix + row.lead, row)
-        self._closing = _marks(row.call_close + row.close, row)
+        self.triggers = tuple(mark for mark in (row.trigger, *row.also) if mark)
+        self._opening = row.marks(row.prefix + row.lead)
+        self._closing = row.marks(row.call_close + row.close)
         self._reading = self._answer()
         self._num_started = self.num_calls = 0
 
@@ -65,12 +65,14 @@ class CallParser:
 
     def _answer(self) -> Reading[None]:
         source = self._source
+        if self._row.style is CallStyle.HARMONY:
+            return (yield from harmony.read_answer(source))
         if self._row.has_calls and not self._row.trigger:
             yield from source.skip()
             if not (yield from self._section(0)):
                 source.at = 0
         while (char := (yield from source.peek())) != "":
-            found = yield from source.first_of(self._triggers)
+            found = yield from source.first_of(self.triggers)
             if found and (yield from self._section(source.at)):
                 continue
             yield from self._content.add(found or char)
@@ -109,15 +111,8 @@ class CallParser:
         """Whether another call of this section follows; steps over what parts them."""
         opening = self._row.call_open.strip()
         if opening in ("", self._row.trigger):
-            opening = self._row.between.strip()
+            opening = self._row.between.strip() or self._row.before_name
         return (yield from self._source.accept_after_blanks(opening))
-
-
-def _marks(markup: str, row: ToolFormat) -> tuple[str, ...]:
-    """The parts of a row's text that a reader looks for one by one."""
-    tokens = sorted(row.tokens, key=len, reverse=True)
-    parts = re.split(f"({'|'.join(map(re.escape, tokens))})", markup) if tokens else [markup]
-    return tuple(part.strip() for part in parts if part.strip())
 
 
 class _Content:

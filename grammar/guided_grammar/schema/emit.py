@@ -12,7 +12,12 @@ from guided_grammar.schema.values import Values
 
 
 class Emitter:
-    """Writes JSON texts: keys in declared (or sorted) order, then others; separators ", " and ": ", no other blanks."""
+    """Writes JSON texts: keys in declared (or sorted) order, then others; separators ", " and ": ", no other blanks.
+
+    comma: what parts the items of an array; notations close to JSON have their own.
+    """
+
+    comma: Expr = text(", ")
 
     def __init__(self, expander: Expander, rules: Rules, is_sorted: bool) -> None:
         self.expander, self.rules, self.is_sorted = expander, rules, is_sorted

@@ -15,7 +15,7 @@ from guided_grammar.schema.formula import FALSE, Formula, both, negate
 if TYPE_CHECKING:
     from guided_grammar.schema.emit import Emitter
 
-_COMMA, _CLOSE = text(", "), text("]")
+_CLOSE = text("]")
 _MAX_CHAIN = 256
 """Longer runs of equal items are built by doubling; a chain costs one rule an item."""
 
@@ -36,12 +36,13 @@ def _plain(emitter: Emitter, part: ArrayPart) -> Expr:
     high = part.high if rest != NOTHING else min(fixed, fixed if part.high is None else part.high)
     if high is not None and high < part.low:
         return NOTHING
-    after = _run(emitter, seq(_COMMA, rest), max(0, part.low - fixed), None if high is None else max(0, high - fixed))
+    comma, most = emitter.comma, None if high is None else max(0, high - fixed)
+    after = _run(emitter, seq(comma, rest), max(0, part.low - fixed), most)
     tail = seq(after, _CLOSE)
     if not fixed:
         return _first(emitter, rest, part.low, high)
     for i in reversed(range(min(fixed, fixed if high is None else high))):
-        item = seq(_COMMA if i else EMPTY, emitter.value(part.prefix[i]), tail)
+        item = seq(comma if i else EMPTY, emitter.value(part.prefix[i]), tail)
         tail = emitter.rules.add(alt(_CLOSE, item) if i >= part.low else item, "a")
     return tail
 
@@ -50,7 +51,7 @@ def _first(emitter: Emitter, item: Expr, low: int, high: int | None) -> Expr:
     """Any `low` to `high` equal items and the closing bracket."""
     if high == 0 or item == NOTHING:
         return _CLOSE if low == 0 else NOTHING
-    more = _run(emitter, seq(_COMMA, item), max(0, low - 1), None if high is None else high - 1)
+    more = _run(emitter, seq(emitter.comma, item), max(0, low - 1), None if high is None else high - 1)
     some = seq(item, more, _CLOSE)
     return some if low else alt(_CLOSE, some)
 
@@ -120,7 +121,7 @@ class _Counted:
         if state.index >= part.low and all(count >= c.low for c, count in counted):
             options.append(_CLOSE)
         if part.high is None or state.index < part.high:
-            comma = _COMMA if state.index else EMPTY
+            comma = self._emitter.comma if state.index else EMPTY
             for formula, counts in self._choices(state):
                 after = _State(min(state.index + 1, self._last), counts)
                 options.append(seq(comma, self._emitter.value(formula), self._visit(after)))

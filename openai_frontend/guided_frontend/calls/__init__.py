@@ -10,8 +10,13 @@ from collections.abc import Callable
 
 from guided_grammar.formats import CallStyle, ToolFormat
 
-from guided_frontend.calls import json_call
+from guided_frontend.calls import gemma_call, json_call, python_call, xml_call
 from guided_frontend.calls.pieces import Reading, Schemas
 from guided_frontend.calls.source import Source
 
-READERS: dict[CallStyle, Callable[[Source, ToolFormat, Schemas], Reading[bool]]] = {CallStyle.JSON: json_call.read}
+READERS: dict[CallStyle, Callable[[Source, ToolFormat, Schemas], Reading[bool]]] = {
+    CallStyle.JSON: json_call.read,
+    CallStyle.XML: xml_call.read,
+    CallStyle.PYTHON: python_call.read,
+    CallStyle.GEMMA: gemma_call.read,
+}

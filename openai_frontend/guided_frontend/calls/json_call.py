@@ -21,11 +21,12 @@ _NUMBERED = re.compile(r"(?:functions\.)?(.+?)(?::\d+)?", re.DOTALL)
 def read(source: Source, row: ToolFormat, schemas: Schemas) -> Reading[bool]:
     """One call from before its name to after its arguments."""
     if row.in_object:
-        return (yield from _object(source, None if row.trigger or not schemas else schemas))
+        return (yield from read_object(source, None if row.trigger or not schemas else schemas))
     return (yield from _named(source, row))
 
 
-def _object(source: Source, names: Schemas | None) -> Reading[bool]:
+def read_object(source: Source, names: Schemas | None = None) -> Reading[bool]:
+    """An object that holds a name and arguments. names: the only names that make it a call, None for any."""
     reader = _ObjectReader(names)
     while not reader.done:
         char = yield from source.peek()

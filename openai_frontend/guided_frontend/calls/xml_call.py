@@ -1,0 +1,63 @@
+"""Reads calls whose arguments are marked-up texts."""
+
+from __future__ import annotations
+
+from guided_grammar.formats import ToolFormat
+
+from guided_frontend.calls.literal import string_of
+from guided_frontend.calls.pieces import CallArguments, CallEnd, CallStart, Reading, Schemas
+from guided_frontend.calls.source import Source
+from guided_frontend.calls.typed import typed
+
+_MAX_NAME = 256
+
+
+def read(source: Source, row: ToolFormat, schemas: Schemas) -> Reading[bool]:
+    """One call; each argument is passed on when it is complete."""
+    yield from source.accept_after_blanks(row.before_name)
+    name = yield from _name(source, row)
+    if name is None:
+        return False
+    yield CallStart(name)
+    yield CallArguments("{")
+    is_first = True
+    while (yield from source.accept_after_blanks(row.argument_open)):
+        pair = yield from _argument(source, row)
+        if pair is None:
+            return False
+        key, value = pair
+        text = f"{string_of(key)}: {typed(value, schemas.get(name), key)}"
+        yield CallArguments(text if is_first else f", {text}")
+        is_first = False
+    yield CallArguments("}")
+    yield from source.close(row.after_arguments)
+    yield CallEnd()
+    return True
+
+
+def _name(source: Source, row: ToolFormat) -> Reading[str | None]:
+    """The name up to its mark; where that is blank, up to the first argument or the end of the call."""
+    mark = row.after_name.strip()
+    ends = (mark,) if mark else ("\n", row.argument_open, row.call_close.strip())
+    name = yield from source.until(ends, _MAX_NAME)
+    if name is None or not name.strip() or any(char in name.strip() for char in "<>{}\n\"' "):
+        return None
+    if mark:
+        yield from source.accept(mark)
+    return name.strip()
+
+
+def _argument(source: Source, row: ToolFormat) -> Reading[tuple[str, str] | None]:
+    """Key and text, without the line breaks that the markup adds."""
+    first, *others = row.marks(row.after_key)
+    key = yield from source.until((first,), _MAX_NAME)
+    yield from source.accept(first)
+    for mark in others:
+        yield from source.accept_after_blanks(mark)
+    closer = row.argument_close.strip()
+    value = None if key is None else (yield from source.until((closer,)))
+    if key is None or value is None:
+        return None
+    yield from source.accept(closer)
+    value = value.removeprefix("\n") if row.after_key.endswith("\n") else value
+    return key.strip(), value.removesuffix("\n") if row.argument_close.startswith("\n") else value

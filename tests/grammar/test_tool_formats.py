@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from guided_grammar.compiler import compile_spec
+from guided_grammar.errors import InvalidConstraint
+from guided_grammar.formats import FORMATS, tool_format
+from guided_grammar.spec import GrammarSpec, Kind
+from guided_testing.byte_tokenizer import accepts, compile_bytes
+
+TOOLS = [
+    {
+        "name": "get_weather",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+            "required": ["city"],
+            "additionalProperties": False,
+        },
+    },
+    {"name": "now", "parameters": {"type": "object", "properties": {}, "additionalProperties": False}},
+]
+PARIS = '{"city": "Paris", "days": 2}'
+
+# Per row: one call; two calls; texts that are almost calls.
+DEEP = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
+EXAMPLES: dict[str, tuple[str, str, list[str]]] = {
+    "hermes": (
+        f'<tool_call>\n{{"name": "get_weather", "arguments": {PARIS}}}\n</tool_call>',
+        f'<tool_call>\n{{"name": "get_weather", "arguments": {PARIS}}}\n</tool_call>\n'
+        '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>',
+        ['<tool_call>\n{"name": "later", "arguments": {}}\n</tool_call>'],
+    ),
+    "llama3_json": (
+        f'{{"name": "get_weather", "parameters": {PARIS}}}',
+        f'{{"name": "get_weather", "parameters": {PARIS}}}; {{"name": "now", "parameters": {{}}}}',
+        [f'{{"name": "get_weather", "arguments": {PARIS}}}', '{"name": "now", "parameters": {"a": 1}}'],
+    ),
+    "mistral_v3": (
+        f'[TOOL_CALLS][{{"name": "get_weather", "arguments": {PARIS}}}]',
+        f'[TOOL_CALLS][{{"name": "get_weather", "arguments": {PARIS}}}, {{"name": "now", "arguments": {{}}}}]',
+        ["[TOOL_CALLS][]", f'[TOOL_CALLS]{{"name": "get_weather", "arguments": {PARIS}}}'],
+    ),
+    "mistral_v11": (
+        f"[TOOL_CALLS]get_weather[ARGS]{PARIS}",
+        f"[TOOL_CALLS]get_weather[ARGS]{PARIS}[TOOL_CALLS]now[ARGS]{{}}",
+        ["[TOOL_CALLS]later[ARGS]{}", "[TOOL_CALLS]now"],
+    ),
+    "deepseek_v3": (
+        f"{DEEP[0]}<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n{PARIS}\n```<｜tool▁call▁end｜>{DEEP[1]}",
+        f"{DEEP[0]}<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n{PARIS}\n```<｜tool▁call▁end｜>\n"
+        f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>now\n```json\n{{}}\n```<｜tool▁call▁end｜>{DEEP[1]}",
+        [DEEP[0] + DEEP[1]],
+    ),
+    "deepseek_v3_1": (
+        f"{DEEP[0]}<｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{PARIS}<｜tool▁call▁end｜>{DEEP[1]}",
+        f"{DEEP[0]}<｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{PARIS}<｜tool▁call▁end｜>"
+        f"<｜tool▁call▁begin｜>now<｜tool▁sep｜>{{}}<｜tool▁call▁end｜>{DEEP[1]}",
+        [DEEP[0] + DEEP[1]],
+    ),
+    "kimi_k2": (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
+        f"{PARIS}<|tool_call_end|><|tool_calls_section_end|>",
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
+        f"{PARIS}<|tool_call_end|><|tool_call_begin|>functions.now:1<|tool_call_argument_begin|>{{}}<|tool_call_end|>"
+        "<|tool_calls_section_end|>",
+        ["<|tool_calls_section_begin|><|tool_calls_section_end|>"],
+    ),
+    "phi4_mini": (
+        f'<|tool_call|>[{{"name": "get_weather", "arguments": {PARIS}}}]<|/tool_call|>',
+        f'<|tool_call|>[{{"name": "get_weather", "arguments": {PARIS}}}, {{"name": "now", "arguments": {{}}}}]<|/tool_call|>',
+        ["<|tool_call|>[]<|/tool_call|>"],
+    ),
+    "granite3": (
+        f'<|tool_call|>[{{"name": "get_weather", "arguments": {PARIS}}}]',
+        f'<|tool_call|>[{{"name": "get_weather", "arguments": {PARIS}}}, {{"name": "now", "arguments": {{}}}}]',
+        ["<|tool_call|>[]"],
+    ),
+    "qwen_xml": (
+        "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n<parameter=days>\n2\n</parameter>\n"
+        "</function>\n</tool_call>",
+        '<tool_call>\n<function=get_weather>\n<parameter=city>\n"3\n\n</parameter>\n</function>\n</tool_call>\n'
+        "<tool_call>\n<function=now>\n</function>\n</tool_call>",
+        ["<tool_call>\n<function=get_weather>\n<parameter=days>\n2\n</parameter>\n</function>\n</tool_call>"],
+    ),
+    "glm45": (
+        "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n<arg_key>days</arg_key>\n"
+        "<arg_value>2</arg_value>\n</tool_call>",
+        "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>3</arg_value>\n</tool_call>\n"
+        "<tool_call>now\n</tool_call>",
+        ["<tool_call>get_weather\n</tool_call>"],
+    ),
+    "glm47": (
+        "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value><arg_key>days</arg_key>"
+        "<arg_value>2</arg_value></tool_call>",
+        "<tool_call>get_weather<arg_key>city</arg_key><arg_value>3</arg_value></tool_call><tool_call>now</tool_call>",
+        ["<tool_call>get_weather</tool_call>"],
+    ),
+    "minimax_m2": (
+        '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n'
+        '<parameter name="days">2</parameter>\n</invoke>\n</minimax:tool_call>',
+        '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">3</parameter>\n</invoke>\n'
+        '<invoke name="now">\n</invoke>\n</minimax:tool_call>',
+        ['<minimax:tool_call>\n<invoke name="get_weather">\n</invoke>\n</minimax:tool_call>'],
+    ),
+    "pythonic": (
+        '[get_weather(city="Paris", days=2)]',
+        '[get_weather(city="3"), now()]',
+        ["[get_weather(city=3)]", "[get_weather(days=2)]", "[]"],
+    ),
+    "lfm2": (
+        '<|tool_call_start|>[get_weather(city="Paris", days=2)]<|tool_call_end|>',
+        '<|tool_call_start|>[get_weather(city="3"), now()]<|tool_call_end|>',
+        ["<|tool_call_start|>[get_weather(days=2)]<|tool_call_end|>"],
+    ),
+    "gemma4": (
+        '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:2}<tool_call|>',
+        '<|tool_call>call:get_weather{city:<|"|>"3"<|"|>}<tool_call|><|tool_call>call:now{}<tool_call|>',
+        [
+            '<|tool_call>call:get_weather{days:2,city:<|"|>Paris<|"|>}<tool_call|>',
+            "<|tool_call>call:get_weather{city:3}",
+        ],
+    ),
+    "gpt_oss": (
+        f"<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{PARIS}",
+        f"<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{PARIS}to=functions.now",
+        ["<|channel|>commentary to=functions.later <|constrain|>json<|message|>{}"],
+    ),
+}
+CALLING = [name for name, row in FORMATS.items() if row.has_calls]
+
+
+def compiled(name: str, choice: Any, parallel: bool = True) -> Any:
+    value = {"format": name, "tools": TOOLS, "choice": choice, "parallel": parallel}
+    return compile_bytes(compile_spec(GrammarSpec(Kind.TOOLS, value)).text)
+
+
+def test_every_format_with_calls_has_an_example() -> None:
+    assert sorted(EXAMPLES) == sorted(CALLING)
+
+
+@pytest.mark.parametrize("name", CALLING)
+def test_required_and_named_calls_are_written_as_the_family_writes_them(name: str) -> None:
+    one, two, wrong = EXAMPLES[name]
+    required, named = compiled(name, "required"), compiled(name, {"name": "get_weather"})
+    assert accepts(required, one) and accepts(named, one)
+    assert accepts(required, two) is not FORMATS[name].is_single
+    assert [text for text in ("", "Hello", *wrong, one[:-1]) if accepts(required, text)] == []
+    assert not accepts(named, two)
+
+
+@pytest.mark.parametrize("name", CALLING)
+def test_f27_without_parallel_calls_the_grammar_holds_at_most_one(name: str) -> None:
+    one, two, _ = EXAMPLES[name]
+    for choice in ("required", "auto"):
+        single = compiled(name, choice, parallel=False)
+        assert accepts(single, one) and not accepts(single, two)
+
+
+@pytest.mark.parametrize("name", CALLING)
+def test_auto_leaves_text_free_and_binds_what_the_markup_opens(name: str) -> None:
+    one, two, wrong = EXAMPLES[name]
+    auto = compiled(name, "auto")
+    assert [text for text in ("", "Hello, 3 < 4.", one) if not accepts(auto, text)] == []
+    assert accepts(auto, two) is not FORMATS[name].is_single
+    assert [text for text in wrong if accepts(auto, text)] == []
+    assert accepts(auto, f"Let me see. {one}") or not tool_format(name).trigger
+
+
+@pytest.mark.parametrize("name", [n for n in CALLING if FORMATS[n].reasoning and FORMATS[n].trigger])
+def test_f14_no_block_of_reasoning_begins_within_an_answer(name: str) -> None:
+    reasoning = FORMATS[name].reasoning
+    assert reasoning is not None
+    assert not accepts(compiled(name, "auto"), f"{reasoning.open}a{reasoning.close}b")
+
+
+def test_markers_that_are_tokens_are_named_by_the_grammar() -> None:
+    value = {"format": "mistral_v11", "tools": TOOLS, "choice": "required"}
+    assert compile_spec(GrammarSpec(Kind.TOOLS, value)).markers >= {"[TOOL_CALLS]", "[ARGS]"}
+
+
+def test_an_unknown_format_is_named_with_the_known_ones() -> None:
+    with pytest.raises(InvalidConstraint, match=r"'nowhere'; known: .*hermes"):
+        tool_format("nowhere")
