@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ import torch
 from guided_grammar.batch import StepMasks
 
 from guided_engine.batch import Batch
-from guided_engine.metrics import Metrics
+from guided_engine.metrics import Metrics, StageClock
 from guided_engine.protocol import Event, RequestError
 from guided_engine.request import Choice, Request
 from guided_engine.sampling import Drawn, draw
@@ -58,6 +57,7 @@ class Engine:
         self._inbox: deque[Request] = deque()
         self._wake = threading.Condition()
         self._closing = False
+        self._clock = StageClock()
         self._fault: str | None = None
         self._thread = threading.Thread(target=self._run, name="guided-engine", daemon=True)
 
@@ -89,20 +89,24 @@ class Engine:
     def step(self) -> list[Output]:
         """One token, or one forced run, for every running row that has read its prompt."""
         batch = self._scheduler.next_batch()
+        self._clock.lap("schedule")
         if batch is None:
             return []
         logits = self._runner.forward(batch)
-        choices = batch.drawing
-        masks = self._grammars.fill(choices)
-        drawn = draw(logits, masks, choices) if choices else Drawn([], [], [])
+        self._clock.lap("forward")
+        masks = self._grammars.fill(batch.drawing)
+        self._clock.lap("mask")
+        drawn = draw(logits, masks, batch.drawing)
+        self._clock.lap("sample")
         return self._commit(batch, drawn)
 
     def step_and_deliver(self) -> None:
         """One step, its events handed to their sinks, its figures to the metrics."""
-        started = time.monotonic()
+        self._clock.start()
         outputs = self.step()
         self._deliver(outputs)
-        self._metrics.step(self._scheduler, outputs, time.monotonic() - started)
+        self._clock.lap("commit")
+        self._metrics.step(self._scheduler, outputs, self._clock.take())
 
     def _commit(self, batch: Batch, drawn: Drawn) -> list[Output]:
         for choice, chunk in zip(batch.rows, batch.chunks, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -29,7 +29,11 @@ COUNTERS = {
     "guided_generated_tokens_total": "tokens sent, forced ones included",
     "guided_forced_tokens_total": "tokens that the grammar forced",
     "guided_steps_total": "forward passes",
-    "guided_step_seconds_total": "time spent in steps",
+    "guided_schedule_seconds_total": "time to choose who runs",
+    "guided_forward_seconds_total": "time in the model; on a GPU the launch only",
+    "guided_mask_seconds_total": "time to fill grammar masks",
+    "guided_sample_seconds_total": "time to draw; on a GPU the wait for the model too",
+    "guided_commit_seconds_total": "time to accept tokens and hand events over",
     "guided_requests_total": "requests that reached the engine",
     "guided_constrained_requests_total": "of these, with a constraint",
     "guided_stopped_choices_total": "choices that ended with stop",
@@ -59,6 +63,28 @@ class Backend(Protocol):
     def observe(self, name: str, value: float) -> None: ...
 
 
+class StageClock:
+    """Seconds of each stage of a step."""
+
+    def __init__(self) -> None:
+        self._laps: dict[str, float] = {}
+        self._last = 0.0
+
+    def start(self) -> None:
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """The time since the last call belongs to `stage`."""
+        now = time.perf_counter()
+        self._laps[stage] = self._laps.get(stage, 0.0) + now - self._last
+        self._last = now
+
+    def take(self) -> dict[str, float]:
+        """The stages of this step; the clock is empty afterwards."""
+        laps, self._laps = self._laps, {}
+        return laps
+
+
 class Metrics:
     """Collects per step and hands over a few times a second: one call to Triton costs as much as a token's mask."""
 
@@ -70,11 +96,12 @@ class Metrics:
         self._stats: CacheStats | None = None
         backend.set("guided_healthy", 1)
 
-    def step(self, scheduler: Scheduler, outputs: Sequence[Output], seconds: float) -> None:
-        """Called by the engine's thread after each step."""
-        if outputs or scheduler.num_running:
+    def step(self, scheduler: Scheduler, outputs: Sequence[Output], stages: Mapping[str, float]) -> None:
+        """Called by the engine's thread after each step; stages: seconds of each."""
+        if "forward" in stages:
             self._count("guided_steps_total", 1)
-            self._count("guided_step_seconds_total", seconds)
+        for stage, seconds in stages.items():
+            self._count(f"guided_{stage}_seconds_total", seconds)
         for output in outputs:
             self._output(output)
         self._total("guided_preempted_choices_total", scheduler.num_preempted)

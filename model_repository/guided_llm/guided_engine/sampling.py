@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from guided_grammar.batch import StepMasks
 from guided_kernels.edits import Edits, Penalties, Seen, penalty_edits
 from guided_kernels.params import SampleParams
-from guided_kernels.rows import Rows
+from guided_kernels.rows import MAX_IDS, Rows
 from guided_kernels.sample import sample
-from guided_kernels.sampled import Sampled
+from guided_kernels.sampled import LogprobsOf, Sampled
 
 from guided_engine.protocol import TokenLogprob
 from guided_engine.request import Choice
@@ -35,6 +35,8 @@ def prepare(vocab_size: int, dtype: torch.dtype, device: torch.device) -> None:
 
 def draw(logits: torch.Tensor, masks: StepMasks | None, choices: Sequence[Choice]) -> Drawn:
     """One token per row of `logits`; masks None: no row is constrained."""
+    if not choices:
+        return Drawn([], [], [])
     device = logits.device
     rows = Rows.unconstrained(len(choices), device) if masks is None else _rows(masks, device)
     asked = [c.request.sampling.logprobs for c in choices]
@@ -45,6 +47,19 @@ def draw(logits: torch.Tensor, masks: StepMasks | None, choices: Sequence[Choice
     for row in () if masks is None else masks.failed:
         status[row] = 1
     return Drawn(sampled.ids.tolist(), status, _logprobs(sampled, choices) if wanted else [None] * len(choices))
+
+
+def warm_up(vocab_size: int, device: torch.device) -> None:
+    """Compile the sampler now, for every kind of row, instead of inside the first request."""
+    kinds = np.arange(4, dtype=np.int32)
+    words, ids = np.full((1, -(-vocab_size // 32)), -1, np.int32), np.zeros((1, MAX_IDS), np.int32)
+    ids[0, 1] = 1
+    masks = StepMasks(kinds, np.zeros(4, np.int32), words, ids, np.array([2], np.int32))
+    params = SampleParams.greedy(4, device)
+    hot = replace(params, temperature=torch.ones(4, device=device), top_p=torch.full((4,), 0.9, device=device))
+    laws: tuple[tuple[SampleParams, LogprobsOf], ...] = ((params, "none"), (hot, "raw"))
+    for law, logprobs in laws:
+        sample(torch.zeros(4, vocab_size, device=device), _rows(masks, device), law, 1, None, logprobs)
 
 
 def _rows(masks: StepMasks, device: torch.device) -> Rows:
