@@ -25,7 +25,7 @@ async def serve(chosen: Settings) -> None:
     app = create_app(chosen, backend, (model,))
     config = uvicorn.Config(
         app, chosen.host, chosen.port, log_level="warning", timeout_keep_alive=chosen.keep_alive,
-        timeout_graceful_shutdown=5, server_header=False,
+        timeout_graceful_shutdown=chosen.drain_timeout, server_header=False,
     )  # fmt: skip
     await uvicorn.Server(config).serve()
 

@@ -71,7 +71,7 @@ def create_app(settings: Settings, backend: Backend, models: tuple[ServedModel, 
 def _handle_errors(app: FastAPI) -> None:
     @app.exception_handler(ApiError)
     async def refused(request: Request, error: ApiError) -> Response:
-        request.state.record.error = error
+        request.state.record.fail(error)
         return _answer(error, error.status, error.headers())
 
     @app.exception_handler(HTTPException)

@@ -81,7 +81,7 @@ class Chat:
         except ApiError as error:
             if not started:
                 raise
-            self._record.error = error
+            self._record.fail(error)
             yield chunks.sse(error.body())
             return
         yield self._closing()

@@ -17,7 +17,7 @@ from guided_grammar.pool import CompilePool, PoolBusy, PoolClosed
 from guided_grammar.spec import FREE, GrammarSpec, Kind
 from guided_grammar.worker import Worker, WorkerDied, WorkerTimeout
 
-from guided_frontend.errors import REFUSED, BadRequest, Busy, Unavailable, of_grammar
+from guided_frontend.errors import OVERLOAD, REFUSED, BadRequest, Busy, Unavailable, of_grammar
 
 _LOG = logging.getLogger("guided_frontend")
 _REMEMBERED = 4096
@@ -60,7 +60,7 @@ class ConstraintChecker:
             self._known.move_to_end(key)
             return Checked(0.0, size)
         if self._num_running >= self._most:
-            raise Busy("too many constraints are being compiled; try again", label="queue full")
+            raise Busy("too many constraints are being compiled; try again", label=OVERLOAD)
         start = time.perf_counter()
         self._num_running += 1
         try:
@@ -78,7 +78,7 @@ class ConstraintChecker:
         except GrammarError as error:
             raise of_grammar(error, field) from None
         except PoolBusy as error:
-            raise Busy(str(error), label="queue full") from None
+            raise Busy(str(error), label=OVERLOAD) from None
         except PoolClosed:
             raise Unavailable("the server is shutting down") from None
         except RuntimeError as error:

@@ -79,18 +79,20 @@ class Unavailable(ApiError):
 _BY_STATUS = {c.status: c for c in (BadRequest, Unauthorized, NotFound, Timeout, TooLarge, Busy, Unavailable)}
 REFUSED = "refused"
 STUCK = "stuck"
+OVERLOAD = "queue full"
+_QUEUED_TOO_LONG = 504
 
 
 def of_status(status: int, message: str, param: str | None = None, *, label: str = "") -> ApiError:
     """The error class of an HTTP status; a status without a class becomes a 400 or a 500 by its hundred."""
-    if status == 504:
-        return Timeout(message, param, label=label)
     fallback = BadRequest if 400 <= status < 500 else EngineError
     return _BY_STATUS.get(status, fallback)(message, param, label=label)
 
 
 def of_engine(error: RequestError) -> ApiError:
     """What the engine said, as an HTTP answer."""
+    if error.status == _QUEUED_TOO_LONG:
+        return Unavailable(error.message, label=OVERLOAD)
     told = of_status(error.status, error.message, error.param, label=REFUSED if error.detail else "")
     told.keyword = str(error.detail.get("keyword", ""))
     return told

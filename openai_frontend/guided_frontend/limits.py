@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from starlette.requests import Request
 
-from guided_frontend.errors import Busy, TooLarge, Unavailable
+from guided_frontend.errors import OVERLOAD, Busy, TooLarge, Unavailable
 
 
 async def read_body(request: Request, limit: int) -> bytes:
@@ -50,14 +50,14 @@ class Gate:
             self._free -= 1
             return
         if len(self._queue) >= self._waiting:
-            raise Busy(f"{len(self._queue)} requests are already waiting; try again", label="queue full")
+            raise Busy(f"{len(self._queue)} requests are already waiting; try again", label=OVERLOAD)
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append(turn)
         try:
             await asyncio.wait_for(asyncio.shield(turn), self._timeout)
         except asyncio.TimeoutError:
             self._give_back(turn)
-            raise Unavailable(f"no slot became free within {self._timeout:g} s", label="queue full") from None
+            raise Unavailable(f"no slot became free within {self._timeout:g} s", label=OVERLOAD) from None
         except asyncio.CancelledError:
             self._give_back(turn)
             raise

@@ -11,11 +11,11 @@ from enum import Enum
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from guided_engine.protocol import Event
+from guided_engine.protocol import CONSTRAINT, Event
 from guided_grammar.spec import FREE, Kind
 
 from guided_frontend.constraint import Constraint
-from guided_frontend.errors import REFUSED, ApiError
+from guided_frontend.errors import OVERLOAD, REFUSED, ApiError
 
 _LOG = logging.getLogger("guided_frontend.requests")
 _DOCUMENTS = (Kind.JSON_OBJECT, Kind.JSON_SCHEMA)
@@ -92,6 +92,12 @@ class Record:
         for name, seconds in (event.timings or {}).items():
             self.timings[name] = max(seconds, self.timings.get(name, 0.0))
 
+    def fail(self, error: ApiError) -> None:
+        """Notes the error, and has it name the field of the request instead of the engine's tensor."""
+        if error.param == CONSTRAINT:
+            error.param = self.constraint.field or None
+        self.error = error
+
     @property
     def rungs(self) -> dict[str, str]:
         """The validation ladder as far as the server can climb it."""
@@ -161,7 +167,7 @@ class Record:
 def _of_error(error: ApiError) -> Outcome:
     if error.label == REFUSED:
         return Outcome.REFUSED
-    if error.status == 429 or error.label == "queue full":
+    if error.status == 429 or error.label == OVERLOAD:
         return Outcome.OVERLOAD
     return Outcome.INVALID if error.status < 500 and error.status != 408 else Outcome.TRANSPORT
 

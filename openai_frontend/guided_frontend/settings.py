@@ -23,6 +23,8 @@ class Settings:
     no_tools: served names of models too small to be shown tools.
     first_token_timeout, token_timeout, request_timeout: seconds of silence before the first token, between tokens,
         and for a request as a whole.
+    keep_alive: seconds an idle connection is kept; longer than clients and load balancers keep theirs, so that none
+        sends a request into a closing one. drain_timeout: seconds that running requests get when the process ends.
     api_keys: file with one SHA-256 hex digest of a key per line; "" accepts any key.
     unknown_fields: "refuse" or "ignore".
     """
@@ -46,6 +48,7 @@ class Settings:
     max_queued: int = 256
     queue_timeout: float = 30.0
     keep_alive: int = 620
+    drain_timeout: int = 5
     api_keys: str = ""
     cors_origins: tuple[str, ...] = ()
     unknown_fields: str = "refuse"

@@ -84,7 +84,7 @@ class Text:
         except ApiError as error:
             if not started:
                 raise
-            self._record.error = error
+            self._record.fail(error)
             yield chunks.sse(error.body())
             return
         if with_usage:

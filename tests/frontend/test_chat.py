@@ -169,6 +169,18 @@ def test_an_engines_error_keeps_its_status(frontend: Frontend, status: int) -> N
     assert ("retry-after" in answer.headers) == (status in (429, 503))
 
 
+def test_a_wait_in_the_engines_queue_that_was_too_long_is_a_503(frontend: Frontend) -> None:
+    frontend.answers(Answer(error=of_engine(RequestError("waited too long", 504))))
+    answer = frontend.ask()
+    assert answer.status_code == 503 and "retry-after" in answer.headers
+
+
+def test_a_constraint_that_only_the_engine_refuses_names_the_requests_field(frontend: Frontend) -> None:
+    detail = {"code": "limit_exceeded", "keyword": "pattern"}
+    frontend.answers(Answer(error=of_engine(RequestError("too large", 400, "constraint", detail))))
+    assert frontend.ask(guided_regex="a").json()["error"]["param"] == "guided_regex"
+
+
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_a_client_that_goes_away_cancels_the_generation(frontend: Frontend, is_stream: bool) -> None:
     frontend.answers(Answer(("x",) * 1000, pause=0.02))
