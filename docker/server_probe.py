@@ -45,7 +45,9 @@ def ask(url: str, timeout: float) -> str:
 
 def main() -> None:
     base = os.environ.get("TRITON_URL", "http://127.0.0.1:8000")
-    sys.exit(ask(f"{base}/v2/models/guided_llm/generate", float(os.environ.get("TRITON_PROBE_SECONDS", "65"))))
+    found = ask(f"{base}/v2/models/guided_llm/generate", float(os.environ.get("TRITON_PROBE_SECONDS", "65")))
+    # an empty text would exit with 1 as well
+    sys.exit(found or 0)
 
 
 if __name__ == "__main__":

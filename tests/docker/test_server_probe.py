@@ -3,6 +3,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -81,6 +83,17 @@ def test_an_error_status_is_read_like_an_answer(probe: ModuleType) -> None:
         assert probe.ask(url, 5) == ""
     with serving(500, '{"error":"Stub process is not healthy."}') as (url, _):
         assert "not healthy" in probe.ask(url, 5)
+
+
+@pytest.mark.parametrize(("status", "code"), [(200, 0), (500, 1)])
+def test_the_command_exits_with_0_only_when_the_engine_is_alive(status: int, code: int) -> None:
+    with serving(status, '{"error":"Stub process is not healthy."}') as (url, _):
+        environ = {"TRITON_URL": url, "TRITON_PROBE_SECONDS": "5"}
+        done = subprocess.run(
+            [sys.executable, DOCKER / "server_probe.py"], env=environ, capture_output=True, check=False
+        )
+    assert done.returncode == code
+    assert (b"not healthy" in done.stderr) is (code == 1)
 
 
 def test_silence_counts_as_dead(probe: ModuleType) -> None:
