@@ -19,7 +19,7 @@ from guided_grammar.conformance.case import Case, Status, Verdict
 from guided_grammar.conformance.judge import Setting
 from guided_grammar.conformance.rows import cases
 from guided_grammar.conformance.run import run
-from guided_grammar.conformance.scoreboard import Score, faults, refusals, score, scores, table, to_json
+from guided_grammar.conformance.scoreboard import Score, faults, refusals, score, scores, slowest, table, to_json
 from guided_grammar.limits import DEFAULT_LIMITS
 from guided_grammar.spec import Kind
 from guided_grammar.worker import Worker, WorkerDied, WorkerTimeout
@@ -103,7 +103,8 @@ def _heading(options: argparse.Namespace) -> str:
 An instance counts where its constraint was enforced. Valid instances are written in our canonical spelling (keys in
 declared order, `", "` and `": "`, no exponents); the other engines get them with blanks allowed and keys as they stand.
 *accepted* is what a constrained decoder must never have: invalid instances let through. Compile time is that of our
-part and xgrammar's together. Limits are the defaults, except for the size of a schema, which is not limited here."""
+part and xgrammar's together, in CPU milliseconds of one core. Limits are the defaults, except that the size of a schema
+is not limited here."""
 
 
 def _summary(totals: Sequence[tuple[str, Score, list[Score]]]) -> str:
@@ -128,7 +129,7 @@ def _section(name: str, ours: Sequence[Verdict], theirs: Sequence[Score]) -> str
     reasons = refusals(ours)
     if reasons:
         parts.append("| refused | reason |\n| --- | --- |\n" + reasons)
-    wrong = faults(ours)
+    wrong = [*faults(ours), *slowest(ours, compile_ms=1000.0, fill_us=10_000.0)]
     if wrong:
         parts.append("\n".join(f"- {line}" for line in wrong))
     return "\n\n".join(parts)

@@ -17,6 +17,9 @@ from guided_grammar.errors import InvalidConstraint
 from guided_grammar.limits import DEFAULT_LIMITS
 from guided_grammar.spec import Kind
 
+_SLOW_COMPILE_MS = 1000.0
+_SLOW_FILL_US = 10_000.0
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0; 1 when `check` refuses or `conformance` saw an invalid instance accepted."""
@@ -38,7 +41,7 @@ def _conformance(options: argparse.Namespace) -> int:
     from guided_grammar.conformance.judge import Setting
     from guided_grammar.conformance.rows import cases
     from guided_grammar.conformance.run import run
-    from guided_grammar.conformance.scoreboard import faults, refusals, scores, table, to_json
+    from guided_grammar.conformance.scoreboard import faults, refusals, scores, slowest, table, to_json
 
     limits = replace(DEFAULT_LIMITS, schema_bytes=options.schema_bytes)
     setting = Setting(limits, options.tokenizer, options.vocab_size)
@@ -52,7 +55,7 @@ def _conformance(options: argparse.Namespace) -> int:
             print(f"\r{len(verdicts)} {verdict.id:<60.60}", end="", file=sys.stderr)
     lines = scores(verdicts)
     print(table(lines), "\n\n| refused | reason |\n| --- | --- |\n", refusals(verdicts), "\n", sep="")
-    print(*faults(verdicts), sep="\n")
+    print(*faults(verdicts), *slowest(verdicts, _SLOW_COMPILE_MS, _SLOW_FILL_US), sep="\n")
     if options.json:
         Path(options.json).write_text(json.dumps(to_json(verdicts), ensure_ascii=False, indent=1), encoding="utf-8")
     return int(lines[-1].accepted > 0)

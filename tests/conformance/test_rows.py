@@ -11,7 +11,7 @@ from guided_grammar.conformance.case import Case, Instance, Status, Verdict
 from guided_grammar.conformance.judge import Setting, judge
 from guided_grammar.conformance.rows import cases
 from guided_grammar.conformance.run import run
-from guided_grammar.conformance.scoreboard import faults, refusals, score, scores, table, to_json
+from guided_grammar.conformance.scoreboard import faults, refusals, score, scores, slowest, table, to_json
 from guided_grammar.limits import Limits
 from guided_grammar.spec import GrammarSpec, Kind
 
@@ -129,4 +129,5 @@ def test_the_reports_name_what_is_wrong() -> None:
     assert table(scores(VERDICTS)).splitlines()[2].startswith("| one | 2 | 2 | 0 | 0 | 3 | 1 | 4 | 2 |")
     assert refusals(VERDICTS) == "| 1 | pattern: too \\| big |"
     assert faults(VERDICTS) == ["c: invalid accepted [1, 2]", "a: valid rejected [0]", "d: timeout no verdict"]
+    assert slowest(VERDICTS, compile_ms=3, fill_us=5) == ["c: compile 10 ms", "a: mask 0.0 ms"]
     assert json.loads(json.dumps(to_json(VERDICTS)))["scores"][-1]["accepted"] == 2

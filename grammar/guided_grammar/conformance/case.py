@@ -44,7 +44,8 @@ class Status(str, Enum):
 class Verdict:
     """What one case came to. `rejected` and `accepted` index its instances: valid ones refused, invalid ones let in.
 
-    compile_ms is our part, mask_ms xgrammar's for the measured vocabulary, fill_us every mask along valid instances.
+    compile_ms is our part, mask_ms xgrammar's for the measured vocabulary, fill_us each mask along the instances, all
+    in CPU time: the machine may be shared.
     """
 
     id: str

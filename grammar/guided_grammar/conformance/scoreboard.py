@@ -12,7 +12,7 @@ from guided_grammar.conformance.case import Status, Verdict
 
 _DETAIL = re.compile(r"'.*'|\".*\"|\d+")
 _HEADER = ("group", "cases", "enforced", "refused", "failed", "valid", "rejected", "invalid", "accepted",
-           "compile ms p50/p99/max", "fill µs p50/p99/max")  # fmt: skip
+           "compile CPU ms p50/p99/max", "fill CPU µs p50/p99/max")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,14 @@ def faults(verdicts: Sequence[Verdict]) -> list[str]:
     return lines + [
         f"{v.id}: {v.status.value} {v.reason}" for v in verdicts if v.status in (Status.TIMEOUT, Status.CRASHED)
     ]
+
+
+def slowest(verdicts: Sequence[Verdict], compile_ms: float, fill_us: float, limit: int = 20) -> list[str]:
+    """A line for each case over a bound, the slowest compiles and then the slowest masks first, `limit` of each."""
+    compiles = sorted(((v.compile_ms + v.mask_ms, v.id) for v in verdicts), reverse=True)
+    fills = sorted(((max(v.fill_us, default=0.0), v.id) for v in verdicts), reverse=True)
+    lines = [f"{name}: compile {ms:.0f} ms" for ms, name in compiles[:limit] if ms > compile_ms]
+    return lines + [f"{name}: mask {us / 1e3:.1f} ms" for us, name in fills[:limit] if us > fill_us]
 
 
 def to_json(verdicts: Sequence[Verdict]) -> dict[str, Any]:
