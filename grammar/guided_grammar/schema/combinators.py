@@ -59,7 +59,7 @@ def one_of(expander: Expander, node: Node, given: Values) -> Values:
     for i, branch in enumerate(branches):
         for j, other in enumerate(whole):
             if i != j and not branch.is_plainly_empty and not _disjoint(expander, branch, branches[j]):
-                branch = expander.feasible(values.subtract(branch, other, expander.budget), 1)
+                branch = expander.without(branch, other)
         result = values.unite(result, branch, expander.budget)
     return result
 
@@ -71,7 +71,7 @@ def _disjoint(expander: Expander, a: Values, b: Values) -> bool:
 
 def none_of(expander: Expander, node: Node, given: Values) -> Values:
     inner = expander.in_place(node, ("not",), node.schema["not"])
-    return values.subtract(given, inner, expander.budget)
+    return expander.without(given, inner)
 
 
 def if_then_else(expander: Expander, node: Node, given: Values) -> Values:
@@ -81,7 +81,7 @@ def if_then_else(expander: Expander, node: Node, given: Values) -> Values:
     if yes is values.ALL and no is values.ALL and not expander.document.has_marks:
         return given
     held = expander.feasible(values.conjoin(given, condition, expander.budget), 1)
-    failed = expander.feasible(values.subtract(given, condition, expander.budget), 1)
+    failed = expander.without(given, condition)
     return values.unite(
         values.conjoin(held, yes, expander.budget), values.conjoin(failed, no, expander.budget), expander.budget
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from guided_grammar.budget import Budget
@@ -82,8 +83,8 @@ class Expander:
     def _clause(self, clause: frozenset[int]) -> Values:
         result = values.ALL
         for atom in sorted(clause, key=lambda atom: (atom < 0, abs(atom))):
-            combine = values.conjoin if atom > 0 else values.subtract
-            result = combine(result, self._atom(abs(atom)), self.budget)
+            part = self._atom(abs(atom))
+            result = values.conjoin(result, part, self.budget) if atom > 0 else self.without(result, part)
         return result
 
     def _atom(self, atom: int) -> Values:
@@ -134,6 +135,14 @@ class Expander:
     def reference(self, node: Node, keyword: str) -> Values:
         """The values of what `$ref` or one of its kin refers to."""
         return self._marked(self._formula(self.document.resolve(node, keyword)))
+
+    def without(self, a: Values, b: Values) -> Values:
+        """The values of `a` outside of `b`, one part of `b` after the other, dropping what became impossible."""
+        for lists, maps in [((part,), ()) for part in b.arrays] + [((), (part,)) for part in b.objects]:
+            if a.arrays if lists else a.objects:
+                part = replace(values.NONE, arrays=lists, objects=maps)
+                a = self.feasible(values.subtract(a, part, self.budget), 1)
+        return values.subtract(a, replace(b, arrays=(), objects=()), self.budget)
 
     def possible(self, formula: Formula, depth: int = 1) -> bool:
         """False only when nothing satisfies `formula`; looks `depth` levels down, and never into unfinished nodes."""

@@ -25,31 +25,41 @@ def merged(parts: Iterable[ObjectPart], budget: Budget) -> tuple[ObjectPart, ...
 
 def _join_once(parts: tuple[ObjectPart, ...], budget: Budget) -> tuple[ObjectPart, ...]:
     """{k: A, ...} or {k: B, ...} is {k: A or B, ...}; k may be missing where either allows it."""
-    found: dict[object, int] = {}
+    found: dict[tuple[str, int], int] = {}
     result: list[ObjectPart | None] = []
     for part in parts:
+        budget.spend(1 + len(part.props))
         new: ObjectPart = part
-        for key, _ in part.props:
-            budget.spend(1 + len(part.props) // 8)
-            signature = _without(new, key)
-            other = found.get(signature)
-            if other is not None and result[other] is not None:
-                new, result[other] = _one(result[other], new, key, budget), None
+        for key, mark in _marks(part):
+            index = found.get((key, mark))
+            other = None if index is None else result[index]
+            if index is not None and other is not None and _without(other, key) == _without(part, key):
+                new, result[index] = _one(other, part, key, budget), None
                 break
-        for key, _ in new.props:
-            found[_without(new, key)] = len(result)
+        for pair in _marks(new):
+            found[pair] = len(result)
         result.append(new)
     return tuple(dict.fromkeys(part for part in result if part is not None))
 
 
+def _marks(part: ObjectPart) -> list[tuple[str, int]]:
+    """(name, hash of the part without what it says about that name) for each declared name."""
+    whole = hash((part.classes, part.default, part.high, part.some, part.seen))
+    own = {
+        pair[0]: hash(pair) ^ (hash((pair[0], "required")) if pair[0] in part.required else 0) for pair in part.props
+    }
+    for mark in own.values():
+        whole ^= mark
+    return [(key, whole ^ mark) for key, mark in own.items()]
+
+
 def _without(part: ObjectPart, key: str) -> object:
-    props = frozenset(pair for pair in part.props if pair[0] != key)
+    props = {name: formula for name, formula in part.props if name != key}
     low = part.low if part.low > len(part.required) else 0
-    return (key, props, part.required - {key}, part.classes, part.default, low, part.high, part.some, part.seen)
+    return (props, part.required - {key}, part.classes, part.default, low, part.high, part.some, part.seen)
 
 
-def _one(a: ObjectPart | None, b: ObjectPart, key: str, budget: Budget) -> ObjectPart:
-    assert a is not None
+def _one(a: ObjectPart, b: ObjectPart, key: str, budget: Budget) -> ObjectPart:
     formula = either(a.table[key], b.table[key], budget)
     props = tuple((name, formula if name == key else old) for name, old in a.props)
     low = a.low if a.low > len(a.required) else 0

@@ -147,21 +147,37 @@ def _product(a: ObjectPart, b: ObjectPart, budget: Budget) -> Iterator[tuple[Str
 
 
 def complement(part: ObjectPart, budget: Budget) -> list[ObjectPart]:
-    """Every object outside of `part`: one part for each way to be outside."""
-    ways = [ObjectPart(((key, negate(part.value(key), budget)),)) for key in sorted(part.required)]
+    """Every object outside of `part`, by the first required property that is missing or wrong, or else by another way.
+
+    So the ways of several variants that are told apart by a required property exclude each other.
+    """
+    ways: list[ObjectPart] = []
+    held: tuple[tuple[str, Formula], ...] = ()
+    declared = [key for key in part.table if key in part.required]
+    for key in [*declared, *sorted(part.required - part.table.keys())]:
+        formula = part.value(key)
+        ways.append(ObjectPart((*held, (key, negate(formula, budget))), frozenset(name for name, _ in held)))
+        held = (*held, (key, formula))
+    rest = ObjectPart(held, part.required)
+    found = [clean(way) for way in ways]
+    found += [conjoin(rest, way, budget) for way in _other_ways(part, budget)]
+    return [way for way in found if way is not None]
+
+
+def _other_ways(part: ObjectPart, budget: Budget) -> Iterator[ObjectPart]:
+    """The ways out of `part` that no required property shows."""
     for key, formula in part.props:
         if formula != TRUE and key not in part.required:
-            ways.append(ObjectPart(((key, negate(formula, budget)),), frozenset({key})))
+            yield ObjectPart(((key, negate(formula, budget)),), frozenset({key}))
     if part.default != TRUE or part.classes:
+        named = frozenset(part.required)
         for keys, formula in part.others(budget):
             if formula != TRUE:
-                ways.append(ObjectPart(some=((keys, negate(formula, budget)),)))
+                yield ObjectPart(some=((replace(keys, without=keys.without | named), negate(formula, budget)),))
     if part.low > max(len(part.required), 1 if part.some else 0):
-        ways.append(ObjectPart(high=part.low - 1))
+        yield ObjectPart(high=part.low - 1)
     if part.high is not None:
-        ways.append(ObjectPart(low=part.high + 1))
+        yield ObjectPart(low=part.high + 1)
     for keys, formula in part.some:
         spared = tuple((key, TRUE) for key in sorted(keys.without))
-        ways.append(ObjectPart(spared, classes=((keys.strings, negate(formula, budget)),)))
-    budget.spend(1 + len(ways))
-    return [way for way in map(clean, ways) if way is not None]
+        yield ObjectPart(spared, classes=((keys.strings, negate(formula, budget)),))
