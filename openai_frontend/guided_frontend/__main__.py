@@ -21,8 +21,8 @@ _ASK_SECONDS = 120
 async def serve(chosen: Settings) -> None:
     """Runs the server. Raises OSError, ValueError or ApiError when the model's files cannot be found."""
     backend = TritonBackend(chosen.triton_url, chosen.first_token_timeout, chosen.token_timeout)
-    model = served.load(chosen, await _parameters(backend, chosen))
-    app = create_app(chosen, backend, (model,))
+    models = tuple([served.load(one, await _parameters(backend, one)) for one in settings.per_model(chosen)])
+    app = create_app(chosen, backend, models)
     config = uvicorn.Config(
         app, chosen.host, chosen.port, log_level="warning", timeout_keep_alive=chosen.keep_alive,
         timeout_graceful_shutdown=chosen.drain_timeout, server_header=False,

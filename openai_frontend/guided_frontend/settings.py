@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 from guided_grammar.limits import Limits
 
 PREFIX = "GUIDED_"
+_PER_MODEL = ("triton_model", "served_model_names", "model", "tool_format", "chat_template", "no_tools")
 
 
 @dataclass(frozen=True)
 class Settings:
     """Names of flags (`--triton-url`) and variables (`GUIDED_TRITON_URL`) are those of the fields; lists use commas.
 
+    models: JSON file, a list of objects with any of triton_model, served_model_names, model, tool_format,
+        chat_template and no_tools: one for each model behind this frontend; "" serves the one of these settings.
     model: folder with `tokenizer.json`; "" reads the parameter `model` of the Triton model's configuration.
     served_model_names: the first is canonical, the rest are aliases; empty means the name of the Triton model.
     tool_format: row of `guided_grammar.formats`; "" reads the Triton parameter; "auto" proposes one from the template.
@@ -34,6 +39,7 @@ class Settings:
     triton_url: str = "127.0.0.1:8001"
     triton_model: str = "guided_llm"
     served_model_names: tuple[str, ...] = ()
+    models: str = ""
     model: str = ""
     tool_format: str = ""
     chat_template: str = ""
@@ -67,6 +73,28 @@ def load(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     values = vars(parser.parse_args(argv))
     limits = Limits(**{f.name: values.pop(_limit(f.name)) for f in fields(Limits)})
     return Settings(**values, limits=limits)
+
+
+def per_model(chosen: Settings) -> tuple[Settings, ...]:
+    """The settings of each model. Raises OSError, or ValueError for a file that says something else or a name twice."""
+    entries = json.loads(Path(chosen.models).read_text(encoding="utf-8")) if chosen.models else [{}]
+    if not isinstance(entries, list) or not entries or not all(isinstance(e, dict) for e in entries):
+        raise ValueError(f"{chosen.models} must hold a list of objects, one for each model")
+    unknown = {key for entry in entries for key in entry if key not in _PER_MODEL}
+    if unknown:
+        raise ValueError(f"{chosen.models} has a key that is not a model's: {sorted(unknown)[0]!r}")
+    found = tuple(replace(chosen, **{k: _value(k, v) for k, v in entry.items()}) for entry in entries)
+    names = [name for one in found for name in one.served_model_names or (one.triton_model,)]
+    if len(set(names)) < len(names):
+        raise ValueError(f"two models are served under one name: {', '.join(sorted(names))}")
+    return found
+
+
+def _value(key: str, value: Any) -> Any:
+    wanted = list if key in ("served_model_names", "no_tools") else str
+    if not isinstance(value, wanted):
+        raise ValueError(f"{key} must be a {wanted.__name__}, got {value!r}")
+    return tuple(value) if wanted is list else value
 
 
 def _flat() -> list[tuple[str, Any]]:

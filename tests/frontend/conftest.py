@@ -45,8 +45,8 @@ class Frontend:
 
 
 @contextmanager
-def served_by(settings: Settings, backend: ScriptedBackend, model: ServedModel) -> Iterator[Frontend]:
-    with serving(settings, backend, model) as url, closing(Frontend(url, backend)) as frontend:
+def served_by(settings: Settings, backend: ScriptedBackend, *models: ServedModel) -> Iterator[Frontend]:
+    with serving(settings, backend, *models) as url, closing(Frontend(url, backend)) as frontend:
         yield frontend
 
 

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
+from guided_frontend.served import ServedModel
+from guided_frontend.settings import Settings
+from guided_testing.scripted_backend import ScriptedBackend
 from openai.types import Model
 
-from .conftest import Frontend
+from .conftest import Frontend, served_by
 
 USER = [{"role": "user", "content": "Hi"}]
 
@@ -73,6 +77,16 @@ def test_one_model_is_found_by_any_of_its_names(frontend: Frontend) -> None:
         assert Model.model_validate(card).id == name and card["root"] == "smollm2"
         assert (card["tool_format"], card["shows_tools"]) == ("hermes", True)
     assert httpx.get(f"{frontend.url}/v1/models/no/such").status_code == 404
+
+
+def test_several_models_are_served_by_their_names(settings: Settings, model: ServedModel) -> None:
+    other = replace(model, names=("other",), triton_name="second")
+    backend = ScriptedBackend()
+    with served_by(settings, backend, model, other) as frontend:
+        for name in ("other", "default", None):
+            frontend.ask(model=name)
+        assert [m.id for m in frontend.client.models.list()] == ["smollm2", "default", "other"]
+    assert backend.asked == ["second", "guided_llm", "guided_llm"]
 
 
 def test_d50_the_versions_of_everything_are_told(frontend: Frontend) -> None:

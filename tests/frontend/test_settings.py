@@ -49,6 +49,27 @@ def test_a_flag_that_makes_no_sense_ends_the_process(flags: list[str]) -> None:
         settings.load(flags, {})
 
 
+def test_a_file_lists_the_models_behind_one_frontend(tmp_path: Path) -> None:
+    path = tmp_path / "models.json"
+    path.write_text('[{"triton_model": "a", "served_model_names": ["x", "y"]}, {"triton_model": "b", "model": "/b"}]')
+    one, two = settings.per_model(Settings(models=str(path), model="/a", port=7))
+    assert (one.triton_model, one.served_model_names, one.model, one.port) == ("a", ("x", "y"), "/a", 7)
+    assert (two.triton_model, two.served_model_names, two.model) == ("b", (), "/b")
+    assert settings.per_model(Settings()) == (Settings(),)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{}", "[]", "[1]", '[{"port": 1}]', '[{"model": 3}]', '[{"no_tools": "a"}]', '[{}, {}]',
+     '[{"served_model_names": ["b"]}, {"triton_model": "b"}]'],
+)  # fmt: skip
+def test_a_file_of_models_that_makes_no_sense_stops_the_start(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "models.json"
+    path.write_text(content)
+    with pytest.raises(ValueError):
+        settings.per_model(Settings(models=str(path)))
+
+
 CHATML = "{{ '<|im_start|>' }}"
 TEMPLATES = [
     ("chatml without tools gets ours", CHATML, "hermes", True),

@@ -37,11 +37,12 @@ class Answer:
 
 @dataclass
 class ScriptedBackend:
-    """Answers in order; the last answer repeats. `cancelled` counts generations closed before their end."""
+    """Answers in order; the last answer repeats. `asked` names the models; `cancelled` counts generations closed before their end."""
 
     answers: list[Answer] = field(default_factory=lambda: [Answer()])
     is_up: bool = True
     requests: list[GenerateRequest] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
     cancelled: int = 0
     running: int = 0
 
@@ -49,6 +50,7 @@ class ScriptedBackend:
         self, model: str, request: GenerateRequest, request_id: str
     ) -> AsyncGenerator[list[Event], None]:
         self.requests.append(request)
+        self.asked.append(model)
         if not self.is_up:
             raise Unavailable("the model server did not answer: it is down", label="transport")
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -116,9 +118,9 @@ def load_model(folder: Path, settings: Settings, template: str | None = None) ->
 
 
 @contextmanager
-def serving(settings: Settings, backend: ScriptedBackend, model: ServedModel) -> Iterator[str]:
+def serving(settings: Settings, backend: ScriptedBackend, *models: ServedModel) -> Iterator[str]:
     """The application on a free port of its own; gives the base address."""
-    config = uvicorn.Config(create_app(settings, backend, (model,)), port=0, log_level="error", ws="none")
+    config = uvicorn.Config(create_app(settings, backend, models), port=0, log_level="error", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
