@@ -26,7 +26,7 @@ from guided_engine.metrics import Metrics
 from guided_engine.protocol import Event, RequestError, SamplingParams
 from guided_engine.request import Request
 from guided_engine.runner import Runner
-from guided_engine.sampling import warm_up
+from guided_engine.sampling import prepare
 from guided_engine.scheduler import Scheduler
 from guided_engine.versions import versions
 from guided_grammar.spec import GrammarSpec, Kind
@@ -150,7 +150,7 @@ class Rig:
         self.loaded, self.config = loaded, config
         self.runner = Runner(loaded.model, plan_cache(config, loaded), loaded.dtype)
         self.grammars = Grammars(loaded.tokenizer.vocabulary, config.grammar_cache_bytes)
-        warm_up(self.runner.vocab_size, loaded.device)
+        prepare(self.runner.vocab_size, loaded.dtype, loaded.device)
 
     def run(self, cases: list[tuple[str, GrammarSpec | None, int]], jump_forward: bool) -> Run:
         """cases: prompt, constraint, tokens to generate (exactly, when free)."""

@@ -133,7 +133,11 @@ def test_a_context_longer_than_the_models_is_refused_with_both_numbers() -> None
 @pytest.mark.parametrize(
     ("family", "extra", "message"),
     [
-        ("GptOss", {"num_experts_per_tok": 1, "layer_types": ["full_attention"] * 3}, "not one this engine computes"),
+        (
+            "GptOss",
+            {"num_experts_per_tok": 1, "layer_types": ["full_attention"] * 3},
+            "attention is not one this engine computes",
+        ),
         ("Qwen3Next", {}, "linear_attention"),
     ],
 )

@@ -26,6 +26,8 @@ _FAULTS = {1: "the constraint leaves no token", 2: "the model's logits are not n
 class ForwardPass(Protocol):
     def forward(self, batch: Batch) -> torch.Tensor: ...
 
+    def logits(self, state: torch.Tensor, masks: StepMasks | None, choices: Sequence[Choice]) -> torch.Tensor: ...
+
 
 class MaskSource(Protocol):
     def fill(self, choices: Sequence[Choice]) -> StepMasks | None: ...
@@ -92,10 +94,12 @@ class Engine:
         self._clock.lap("schedule")
         if batch is None:
             return []
-        logits = self._runner.forward(batch)
+        state = self._runner.forward(batch)
         self._clock.lap("forward")
         masks = self._grammars.fill(batch.drawing)
         self._clock.lap("mask")
+        logits = self._runner.logits(state, masks, batch.drawing)
+        self._clock.lap("head")
         drawn = draw(logits, masks, batch.drawing)
         self._clock.lap("sample")
         return self._commit(batch, drawn)

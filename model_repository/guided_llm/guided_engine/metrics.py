@@ -32,6 +32,7 @@ COUNTERS = {
     "guided_schedule_seconds_total": "time to choose who runs",
     "guided_forward_seconds_total": "time in the model; on a GPU the launch only",
     "guided_mask_seconds_total": "time to fill grammar masks",
+    "guided_head_seconds_total": "time in the output head",
     "guided_sample_seconds_total": "time to draw; on a GPU the wait for the model too",
     "guided_commit_seconds_total": "time to accept tokens and hand events over",
     "guided_requests_total": "requests that reached the engine",

@@ -27,12 +27,6 @@ class Drawn:
     logprobs: list[TokenLogprob | None]
 
 
-def prepare(vocab_size: int, dtype: torch.dtype, device: torch.device) -> None:
-    """Compile the sampler for logits of this kind: a minute on a machine that never did, milliseconds after that."""
-    logits = torch.zeros((1, vocab_size), dtype=dtype, device=device)
-    sample(logits, Rows.unconstrained(1, device), SampleParams.greedy(1, device))
-
-
 def draw(logits: torch.Tensor, masks: StepMasks | None, choices: Sequence[Choice]) -> Drawn:
     """One token per row of `logits`; masks None: no row is constrained."""
     if not choices:
@@ -49,8 +43,8 @@ def draw(logits: torch.Tensor, masks: StepMasks | None, choices: Sequence[Choice
     return Drawn(sampled.ids.tolist(), status, _logprobs(sampled, choices) if wanted else [None] * len(choices))
 
 
-def warm_up(vocab_size: int, device: torch.device) -> None:
-    """Compile the sampler now, for every kind of row, instead of inside the first request."""
+def prepare(vocab_size: int, dtype: torch.dtype, device: torch.device) -> None:
+    """Compile the sampler for logits of this kind: a minute on a machine that never did, milliseconds after that."""
     kinds = np.arange(4, dtype=np.int32)
     words, ids = np.full((1, -(-vocab_size // 32)), -1, np.int32), np.zeros((1, MAX_IDS), np.int32)
     ids[0, 1] = 1
@@ -59,7 +53,7 @@ def warm_up(vocab_size: int, device: torch.device) -> None:
     hot = replace(params, temperature=torch.ones(4, device=device), top_p=torch.full((4,), 0.9, device=device))
     laws: tuple[tuple[SampleParams, LogprobsOf], ...] = ((params, "none"), (hot, "raw"))
     for law, logprobs in laws:
-        sample(torch.zeros(4, vocab_size, device=device), _rows(masks, device), law, 1, None, logprobs)
+        sample(torch.zeros(4, vocab_size, dtype=dtype, device=device), _rows(masks, device), law, 1, None, logprobs)
 
 
 def _rows(masks: StepMasks, device: torch.device) -> Rows:

@@ -17,7 +17,7 @@ from guided_engine.loading import load, plan_cache
 from guided_engine.metrics import Backend, Metrics
 from guided_engine.responder import Outbox, Reply
 from guided_engine.runner import Runner
-from guided_engine.sampling import prepare, warm_up
+from guided_engine.sampling import prepare
 from guided_engine.scheduler import Scheduler
 
 _OUTBOXES = 2
@@ -35,7 +35,6 @@ class Service:
         loaded = load(config)
         shape = plan_cache(config, loaded)
         runner = Runner(loaded.model, shape, loaded.dtype)
-        warm_up(runner.vocab_size, loaded.device)
         started = time.monotonic()
         grammars = Grammars(loaded.tokenizer.vocabulary, config.grammar_cache_bytes)
         grammar_ms = (time.monotonic() - started) * 1000

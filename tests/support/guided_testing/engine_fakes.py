@@ -45,6 +45,10 @@ class ScriptedModel:
         return logits
 
 
+    def logits(self, state: torch.Tensor, masks: StepMasks | None, choices: Sequence[Any]) -> torch.Tensor:
+        return state
+
+
 class Listener:
     """A `Sink` that keeps what it hears and counts terminal events."""
 
