@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from guided_engine.intake import Intake
 from guided_engine.metrics import Metrics
 from guided_engine.protocol import GenerateRequest, SamplingParams
 from guided_engine.tokenizer import Tokenizer
+from guided_grammar.pool import PoolBusy, PoolClosed
 from guided_grammar.spec import FREE, GrammarSpec, Kind
 from guided_testing.byte_tokenizer import EOS
 from guided_testing.engine_fakes import VOCABULARY, Bench, Listener, byte_grammars
@@ -43,6 +45,7 @@ def served() -> Iterator[tuple[Bench, Intake, Any]]:
         max_len=64,
         max_choices=4,
         stop_ids=frozenset({EOS}),
+        max_pending=8,
         jump_forward=True,
     )
     bench.engine.start()
@@ -113,3 +116,48 @@ def test_f82_an_unconstrained_request_leaves_the_grammar_engine_alone(
 def test_the_prompt_is_repeated_when_asked_for(served: tuple[Bench, Intake, Any]) -> None:
     assert ask(served[1], request(exclude_input=False)).text() == "helloHELLO"
     assert ask(served[1], request(None, tuple(b"abc"), exclude_input=False)).text() == "abcABC"
+
+
+def test_a_slow_compile_does_not_hold_up_a_free_request(
+    served: tuple[Bench, Intake, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, intake, grammars = served
+    release = threading.Event()
+    monkeypatch.setattr(grammars, "matchers", lambda constraint, count: release.wait(5) and None)
+    slow = Listener()
+    intake.accept(request(constraint=CHOICE), slow)
+    assert ask(intake, request()).text() == "HELLO" and not slow.done.is_set()
+    release.set()
+    assert slow.done.wait(5)
+
+
+def test_requests_on_their_way_are_bounded(served: tuple[Bench, Intake, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    _, intake, grammars = served
+    release = threading.Event()
+    monkeypatch.setattr(grammars, "matchers", lambda constraint, count: release.wait(5) and None)
+    heard = [Listener() for _ in range(12)]
+    for listener in heard:
+        intake.accept(request(constraint=CHOICE), listener)
+    refused = [h for h in heard if h.error is not None]
+    release.set()
+    assert all(h.done.wait(5) for h in heard)
+    assert len(refused) == 4 and {h.error.status for h in refused if h.error} == {429}
+    assert ask(intake, request()).text() == "HELLO"
+
+
+@pytest.mark.parametrize("error", [PoolBusy("no worker"), PoolClosed("closed")])
+def test_a_compile_that_nobody_can_take_is_a_503(
+    served: tuple[Bench, Intake, Any], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def busy(constraint: str, count: int) -> None:
+        raise error
+
+    monkeypatch.setattr(served[2], "matchers", busy)
+    heard = ask(served[1], request(constraint=CHOICE))
+    assert heard.error is not None and heard.error.status == 503
+
+
+def test_stopping_refuses_what_is_on_its_way(served: tuple[Bench, Intake, Any]) -> None:
+    served[1].stop()
+    heard = ask(served[1], request())
+    assert heard.error is not None and heard.error.status == 503

@@ -23,6 +23,7 @@ class EngineConfig:
     queue_size, queue_seconds: requests that may wait, and for how long.
     num_threads: torch's threads, 0 for its own choice.
     jump_forward: text the grammar forces enters in one step instead of token by token.
+    grammar_cache_bytes: of compiled grammars. grammar_workers: processes that compile constraints.
     prefix_cache: a prompt's beginning that another row holds is copied instead of computed.
     tool_format, chat_template: read by the frontend from the model's config; the engine makes no use of them.
     """
@@ -41,6 +42,7 @@ class EngineConfig:
     jump_forward: bool = True
     prefix_cache: bool = True
     grammar_cache_bytes: int = 512 * 2**20
+    grammar_workers: int = 1
     tool_format: str = "auto"
     chat_template: str = ""
 
@@ -63,7 +65,7 @@ class EngineConfig:
     def _check(self) -> None:
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
-        for name in ("max_rows", "step_tokens", "queue_size"):
+        for name in ("max_rows", "step_tokens", "queue_size", "grammar_workers"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 

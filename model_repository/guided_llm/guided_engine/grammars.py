@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 from guided_grammar.batch import StepMasks, fill
-from guided_grammar.compiler import Compiled, compile_spec
-from guided_grammar.errors import GrammarError
+from guided_grammar.compiler import Compiled
 from guided_grammar.limits import DEFAULT_LIMITS, Limits
 from guided_grammar.session import CacheStats, MaskEngine, Session
 from guided_grammar.spec import GrammarSpec, Kind
 from guided_grammar.vocabulary import Vocabulary
 
 from guided_engine.request import Choice
-
-_KEPT_SPECS = 1024
 
 
 class GrammarMatcher:
@@ -54,6 +49,12 @@ class GrammarMatcher:
         return self.session.forced_tokens()
 
 
+class SpecCompiler(Protocol):
+    """Where specs become grammar text: `guided_grammar.pool.CompilePool`."""
+
+    def compile(self, spec: GrammarSpec) -> Compiled: ...
+
+
 @dataclass(frozen=True)
 class Constrained:
     """A constraint ready to run: one matcher per choice, and the control tokens whose text is part of the answer."""
@@ -63,16 +64,17 @@ class Constrained:
 
 
 class Grammars:
-    """Compiles constraints for one vocabulary. `matchers` is thread-safe and blocks; `fill` belongs to the step.
+    """Constraints of one vocabulary. `matchers` is thread-safe and blocks; `fill` belongs to the step.
 
     num_asked: how often a constraint reached this class; unconstrained requests leave it alone.
     """
 
-    def __init__(self, vocabulary: Vocabulary, cache_bytes: int, limits: Limits = DEFAULT_LIMITS) -> None:
-        self._vocabulary, self._limits = vocabulary, limits
+    def __init__(
+        self, vocabulary: Vocabulary, specs: SpecCompiler, cache_bytes: int, limits: Limits = DEFAULT_LIMITS
+    ) -> None:
+        self._vocabulary, self._specs = vocabulary, specs
         self._engine = MaskEngine(vocabulary, limits, cache_bytes)
         self._lock = threading.Lock()
-        self._specs: OrderedDict[str, Future[Compiled]] = OrderedDict()
         self.num_asked = 0
 
     @property
@@ -80,13 +82,14 @@ class Grammars:
         return self._engine.stats
 
     def matchers(self, constraint: str, count: int) -> Constrained | None:
-        """Fresh matchers for `count` choices; None when the constraint constrains nothing. Raises GrammarError."""
+        """Fresh matchers for `count` choices; None when the constraint constrains nothing. Raises GrammarError,
+        and what `specs.compile` raises when it cannot take the work."""
         spec = GrammarSpec.from_json(constraint)
         if spec.kind is Kind.FREE:
             return None
         with self._lock:
             self.num_asked += 1
-        compiled = self._compiled(spec)
+        compiled = self._specs.compile(spec)
         mask = self._engine.compile(compiled.text, compiled.markers)
         sessions = (self._engine.session(mask) for _ in range(count))
         return Constrained(tuple(GrammarMatcher(s, self._vocabulary) for s in sessions), compiled.markers)
@@ -97,24 +100,3 @@ class Grammars:
             return None
         matchers = [cast("GrammarMatcher | None", c.matcher) for c in choices]
         return fill([None if m is None else m.session for m in matchers], self._vocabulary.vocab_size)
-
-    def _compiled(self, spec: GrammarSpec) -> Compiled:
-        """One compile per spec, whoever asks meanwhile waits for it; refusals are remembered like results."""
-        with self._lock:
-            future = self._specs.get(spec.key)
-            mine = future is None
-            if future is None:
-                future = self._specs[spec.key] = Future()
-            self._specs.move_to_end(spec.key)
-            while len(self._specs) > _KEPT_SPECS:
-                self._specs.popitem(last=False)
-        if mine:
-            try:
-                future.set_result(compile_spec(spec, self._limits))
-            except GrammarError as error:
-                future.set_exception(error)
-            except BaseException as error:
-                future.set_exception(error)
-                with self._lock:
-                    self._specs.pop(spec.key, None)
-        return future.result()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from guided_grammar.pool import CompilePool
 from numpy.typing import NDArray
 
 from guided_engine.config import EngineConfig
@@ -36,7 +37,8 @@ class Service:
         shape = plan_cache(config, loaded)
         runner = Runner(loaded.model, shape, loaded.dtype)
         started = time.monotonic()
-        grammars = Grammars(loaded.tokenizer.vocabulary, config.grammar_cache_bytes)
+        self._specs = CompilePool(workers=config.grammar_workers)
+        grammars = Grammars(loaded.tokenizer.vocabulary, self._specs, config.grammar_cache_bytes)
         grammar_ms = (time.monotonic() - started) * 1000
         started = time.monotonic()
         prepare(runner.vocab_size, loaded.dtype, runner.cache.device)
@@ -52,6 +54,7 @@ class Service:
             max_len=min(shape.max_len, shape.tokens),
             max_choices=shape.rows,
             stop_ids=loaded.stop_ids,
+            max_pending=config.queue_size,
             jump_forward=config.jump_forward,
         )
         self._outboxes = [Outbox(report) for _ in range(_OUTBOXES)]
@@ -78,6 +81,7 @@ class Service:
 
     def stop(self, timeout: float) -> None:
         """End every request and every thread."""
+        self._specs.close()
         self._intake.stop()
         self._engine.stop(timeout)
         for outbox in self._outboxes:

@@ -16,6 +16,8 @@ from guided_engine.protocol import Event, RequestError, SamplingParams
 from guided_engine.request import Request
 from guided_engine.scheduler import Scheduler
 from guided_grammar.batch import StepMasks, fill
+from guided_grammar.compiler import Compiled, compile_spec
+from guided_grammar.spec import GrammarSpec
 
 from guided_testing.byte_tokenizer import EOS, byte_engine, byte_vocabulary, compile_bytes
 
@@ -43,7 +45,6 @@ class ScriptedModel:
             script = [*self._answer(bytes(prompt).decode()).encode(), EOS]
             logits[row, script[min(choice.num_generated, len(script) - 1)]] = 9.0
         return logits
-
 
     def logits(self, state: torch.Tensor, masks: StepMasks | None, choices: Sequence[Any]) -> torch.Tensor:
         return state
@@ -159,5 +160,12 @@ class Bench:
         raise AssertionError(f"still busy after {limit} steps")
 
 
+class InProcess:
+    """Compiles specs here, without worker processes."""
+
+    def compile(self, spec: GrammarSpec) -> Compiled:
+        return compile_spec(spec)
+
+
 def byte_grammars() -> Grammars:
-    return Grammars(VOCABULARY, 1 << 20)
+    return Grammars(VOCABULARY, InProcess(), 1 << 20)
