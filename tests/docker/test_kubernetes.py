@@ -189,8 +189,9 @@ def test_triton_listens_on_loopback_unless_grpc_is_wanted() -> None:
 def test_the_server_is_a_sidecar_that_outlives_the_frontend() -> None:
     spec = pod(render({"drainSeconds": 40, "server": {"exitSeconds": 20}}))
     assert next(c for c in spec["initContainers"] if c["name"] == "server")["restartPolicy"] == "Always"
-    assert spec["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"] == 40
-    assert spec["terminationGracePeriodSeconds"] > 40 + 5 + 20
+    frontend = spec["containers"][0]
+    assert {"name": "GUIDED_DRAIN_TIMEOUT", "value": "40"} in frontend["env"]
+    assert spec["terminationGracePeriodSeconds"] > frontend["lifecycle"]["preStop"]["sleep"]["seconds"] + 40 + 20
 
 
 def test_scaling_replaces_the_fixed_number_and_reads_a_gauge_that_exists() -> None:
@@ -253,4 +254,6 @@ def test_the_inference_service_fits_the_runtime() -> None:
     query = predictor["autoScaling"]["metrics"][0]["external"]["metric"]["query"]
     assert {s.name for s in selectors(query)} <= set(GAUGES)
     _, frontend = kserve_containers()
-    assert predictor["terminationGracePeriodSeconds"] > frontend["lifecycle"]["preStop"]["sleep"]["seconds"] + 5 + 15
+    drain = next(int(e["value"]) for e in frontend["env"] if e["name"] == "GUIDED_DRAIN_TIMEOUT")
+    waits = frontend["lifecycle"]["preStop"]["sleep"]["seconds"] + drain + 15
+    assert predictor["terminationGracePeriodSeconds"] > waits

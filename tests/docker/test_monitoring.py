@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guided_engine.metrics import COUNTERS
 from guided_frontend.observe import Outcome
 from guided_testing.deployment import DOCKER, documents, known_samples, recorded, selectors
 
@@ -80,6 +81,12 @@ def test_an_alert_has_a_severity_and_says_what_happened(rule: dict[str, Any]) ->
 def test_alert_and_record_names_are_unique() -> None:
     names = [label(rule) for rule in RULES]
     assert len(names) == len(set(names))
+
+
+def test_the_time_per_step_is_shown_by_all_its_stages() -> None:
+    stages = {name for name in COUNTERS if name.endswith("_seconds_total")}
+    shown = {s.name for title, expression in queries() if title == "Time per step" for s in selectors(expression)}
+    assert shown == stages | {"guided_steps_total"}
 
 
 def test_every_panel_has_its_place_and_the_provisioned_source() -> None:
