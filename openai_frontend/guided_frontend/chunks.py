@@ -17,6 +17,7 @@ from guided_frontend.tool_calls import CallArguments, CallEnd, CallParser, CallS
 
 DONE = b"data: [DONE]\n\n"
 _LOWEST = -9999.0
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ def chunk_choice(
 
 def sse(body: Mapping[str, Any]) -> bytes:
     """One server-sent event."""
-    return b"data: " + json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode() + b"\n\n"
+    return b"data: " + _ENCODE(body).encode() + b"\n\n"
 
 
 def logprob(entry: TokenLogprob) -> dict[str, Any]:

@@ -10,10 +10,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from guided_grammar.formats import ToolFormat, tool_format
+from guided_grammar.formats import HERMES, ToolFormat, tool_format
 
 from guided_frontend.errors import NotFound
 from guided_frontend.prompt import ChatTemplate, PromptTokenizer
+from guided_frontend.proposal import proposed_format, takes_ours
 from guided_frontend.settings import Settings
 
 _LOG = logging.getLogger("guided_frontend")
@@ -74,11 +75,9 @@ def load(settings: Settings, parameters: Mapping[str, str]) -> ServedModel:
 
 def _proposed(template: str, is_chosen: bool) -> tuple[str, str]:
     """Format and template for a model of which only the template is known."""
-    if "<tool_call>" in template and "<function=" not in template and "<arg_key>" not in template:
-        return "hermes", template
-    if "<|im_start|>" in template and "tools" not in template and not is_chosen:
-        return "hermes", _shipped(_SHIPPED)
-    return "content_only", template
+    if takes_ours(template) and not is_chosen:
+        return HERMES.name, _shipped(_SHIPPED)
+    return proposed_format(template), template
 
 
 def _context(parameters: Mapping[str, str], config: Mapping[str, Any]) -> int | None:

@@ -74,7 +74,15 @@ CHATML = "{{ '<|im_start|>' }}"
 TEMPLATES = [
     ("chatml without tools gets ours", CHATML, "hermes", True),
     ("hermes", CHATML + "{{ tools }}<tool_call>", "hermes", False),
-    ("xml calls are not hermes", CHATML + "{{ tools }}<tool_call><function=", "content_only", False),
+    ("xml calls", CHATML + "{{ tools }}<tool_call><function=f><parameter=p>", "qwen_xml", False),
+    ("newline after a key", "<tool_call>f\n<arg_key>k</arg_key>\n<arg_value>", "glm45", False),
+    ("no newline after a key", "<tool_call>f<arg_key>k</arg_key><arg_value>", "glm47", False),
+    ("list of calls", "[INST][TOOL_CALLS]", "mistral_v3", False),
+    ("arguments marked", "[INST][TOOL_CALLS][ARGS]", "mistral_v11", False),
+    ("fenced json", "<｜tool▁calls▁begin｜>```json", "deepseek_v3", False),
+    ("bare json", "<｜tool▁calls▁begin｜>", "deepseek_v3_1", False),
+    ("channels", "<|start|>assistant<|channel|>final<|message|>", "gpt_oss", False),
+    ("thinking chatml keeps its own", CHATML + "{{ enable_thinking }}", "content_only", False),
     ("another family", "[INST]", "content_only", False),
 ]
 
