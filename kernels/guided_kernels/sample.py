@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from guided_kernels import cpu, reference
+from guided_kernels import cpu
 from guided_kernels.check import check
 from guided_kernels.edits import Edits
 from guided_kernels.params import SampleParams
@@ -35,4 +35,6 @@ def sample(
     check(logits, rows, params, top_logprobs, edits)
     if logits.device.type == "cpu":
         return cpu.sample(logits, rows, params, top_logprobs, edits, logprobs)
-    return reference.sample(logits, rows, params, top_logprobs, edits, logprobs)
+    from guided_kernels import gpu  # imports triton, which a server on a CPU need not load
+
+    return gpu.sample(logits, rows, params, top_logprobs, edits, logprobs)
