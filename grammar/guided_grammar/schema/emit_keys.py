@@ -20,6 +20,7 @@ _BLOCKS = (
     *("_", "-", ".", "$", "@", "/", " ", ":"),
 )
 _BLOCK_RANGES = {block: normalise((ord(char), ord(char)) for char in block) for block in _BLOCKS}
+_IN_BLOCKS = frozenset("".join(_BLOCKS))
 _BESIDES = difference(((0, 0x10FFFF),), normalise(pair for ranges in _BLOCK_RANGES.values() for pair in ranges))
 
 
@@ -36,7 +37,8 @@ class KeyWriter:
     def __init__(self, rules: Rules, budget: Budget) -> None:
         self.rules, self.budget = rules, budget
         self._free: Ref | None = None
-        self.exits: dict[frozenset[str], Ref] = {}
+        self._exits: dict[frozenset[str], Ref] = {}
+        self._blocks: dict[Ranges, Ref] = {}
 
     def write(self, keys: Keys) -> Expr:
         """The names of an open class."""
@@ -55,16 +57,37 @@ class KeyWriter:
             self.rules.define(self._free, seq(repeat(chars(PLAIN), 0, None), alt(_END, again)))
         return self._free
 
+    def leave(self, stay: frozenset[str]) -> Ref:
+        """One character that is not in `stay`, then any name.
+
+        A reference to a rule for each block of characters: those rules cost what most of a vocabulary costs, but the
+        same few serve every name of every object. Rules of their own would cost that for each character of each name.
+        """
+        found = self._exits.get(stay)
+        if found is None:
+            found = self._exits[stay] = self.rules.add(alt(*self._outside(stay)), "k")
+        return found
+
+    def _outside(self, stay: frozenset[str]) -> Iterator[Ref]:
+        kept = normalise((ord(char), ord(char)) for char in stay)
+        for block, ranges in _BLOCK_RANGES.items():
+            for part in [ranges] if stay.isdisjoint(block) else _singles(difference(ranges, kept)):
+                yield self._block(part)
+        yield self._block(_BESIDES if stay <= _IN_BLOCKS else difference(_BESIDES, kept))
+
+    def _block(self, ranges: Ranges) -> Ref:
+        found = self._blocks.get(ranges)
+        if found is None:
+            char = alt(chars(difference(ranges, ESCAPED)), _escape(ranges, self.rules))
+            found = self._blocks[ranges] = self.rules.add(seq(char, self.free), "k")
+        return found
+
 
 class _AllBut:
-    """Every name that is not listed: follow the listed names for as long as one of them begins like this.
-
-    Each way to leave is a reference to a rule for one block of characters. Those rules cost what most of a vocabulary
-    costs, but the same few serve every name of every object; rules of their own would cost that for each character.
-    """
+    """Every name that is not listed: follow the listed names for as long as one of them begins like this."""
 
     def __init__(self, writer: KeyWriter, listed: frozenset[str]) -> None:
-        self._writer, self._rules, self._free, self._listed = writer, writer.rules, writer.free, listed
+        self._writer, self._rules, self._listed = writer, writer.rules, listed
         self._next: dict[str, set[str]] = {"": set()}
         for name in sorted(listed):
             for i, char in enumerate(name):
@@ -79,27 +102,11 @@ class _AllBut:
             options = [
                 self._rules.add(seq(_char(char), built[start + char]), "k") for char in sorted(self._next[start])
             ]
-            options.append(self._leave(frozenset(self._next[start])))
+            options.append(self._writer.leave(frozenset(self._next[start])))
             if start not in self._listed:
                 options.append(self._end)
             built[start] = self._rules.add(alt(*options), "k")
         return seq(text('"'), built[""])
-
-    def _leave(self, stay: frozenset[str]) -> Ref:
-        """One character that is not in `stay`, then any name."""
-        found = self._writer.exits.get(stay)
-        if found is None:
-            found = self._writer.exits[stay] = self._rules.add(alt(*self._exits(stay)), "k")
-        return found
-
-    def _exits(self, stay: frozenset[str]) -> Iterator[Expr]:
-        kept = normalise((ord(char), ord(char)) for char in stay)
-        for block, ranges in _BLOCK_RANGES.items():
-            for part in _singles(difference(ranges, kept)) if stay & set(block) else [ranges]:
-                yield self._rules.add(seq(chars(part), self._free), "k")
-        rest = difference(_BESIDES, kept)
-        yield self._rules.add(seq(chars(difference(rest, ESCAPED)), self._free), "k")
-        yield self._rules.add(seq(_escape(rest, self._rules), self._free), "k")
 
 
 def _singles(ranges: Ranges) -> list[Ranges]:
