@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from guided_grammar.compiler import compile_spec
 from guided_grammar.errors import InvalidConstraint
-from guided_grammar.formats import FORMATS, tool_format
+from guided_grammar.formats import FORMATS, proposed, tool_format
 from guided_grammar.spec import GrammarSpec, Kind
 from guided_testing.byte_tokenizer import accepts, compile_bytes
 
@@ -183,3 +183,24 @@ def test_markers_that_are_tokens_are_named_by_the_grammar() -> None:
 def test_an_unknown_format_is_named_with_the_known_ones() -> None:
     with pytest.raises(InvalidConstraint, match=r"'nowhere'; known: .*hermes"):
         tool_format("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("template", "name"),
+    [
+        ("<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>", "hermes"),
+        ("<tool_call>\n<function={{ name }}>\n<parameter=", "qwen_xml"),
+        ("{{ '<tool_call>' + name + '\\n<arg_key>' }}</arg_key>\\n<arg_value>", "glm45"),
+        ("{{ '<tool_call>' + name }}<arg_key>k</arg_key><arg_value>", "glm47"),
+        ("<｜tool▁calls▁begin｜>{{ '\\n```json\\n' }}", "deepseek_v3"),
+        ("<｜tool▁calls▁begin｜>", "deepseek_v3_1"),
+        ("[TOOL_CALLS]{{ name }}[ARGS]", "mistral_v11"),
+        ("[TOOL_CALLS] [", "mistral_v3"),
+        ("<|eot_id|>{\"name\": \"f\", \"parameters\": ", "llama3_json"),
+        ("<|start|>assistant<|channel|>final<|message|>", "gpt_oss"),
+        ("<tool_calls>[...]</tool_calls> as said within <tool_call>", "content_only"),
+        ("{{ messages }}", "content_only"),
+    ],
+)  # fmt: skip
+def test_a_chat_template_proposes_the_format_that_it_writes(template: str, name: str) -> None:
+    assert proposed(template) == name
