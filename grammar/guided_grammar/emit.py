@@ -10,8 +10,9 @@ from __future__ import annotations
 from guided_grammar.errors import LimitExceeded, UnsatisfiableConstraint
 from guided_grammar.ir import NOTHING, Alt, Chars, Dispatch, Expr, Ref, Repeat, Rules, Seq, Text, alt, refs, repeat, seq
 from guided_grammar.limits import DEFAULT_LIMITS, Limits
-from guided_grammar.ranges import MAX_SCALAR, Ranges
+from guided_grammar.ranges import MAX_SCALAR, Ranges, size
 
+_DIGITS, _HEX_DIGITS = 10, 22
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
@@ -135,8 +136,7 @@ class _Emitter:
         if isinstance(item, Text) and len(item.text) == 1:
             item = Chars(((ord(item.text), ord(item.text)),))
         if isinstance(item, Chars):
-            counted = high not in (None, 1) or low > 1
-            return _class(item.ranges, counted or item.ranges[-1][1] == MAX_SCALAR) + _bounds(low, high)
+            return _class(item.ranges, _repeats_fast_negated(item.ranges, low, high)) + _bounds(low, high)
         if high is None and low <= 1:
             return self._write(item, 2) + "*+"[low]
         return self._chain(item, low, high)
@@ -160,8 +160,14 @@ class _Emitter:
         self._lines.append(line)
 
 
+def _repeats_fast_negated(ranges: Ranges, low: int, high: int | None) -> bool:
+    """Counted repetition of all but small classes is fast only if negated: `[a-z0-9-]{1,63}` 8 against 260 ms."""
+    counted = high not in (None, 1) or low > 1
+    small = size(ranges) <= (_HEX_DIGITS if low == high else _DIGITS)
+    return ranges[-1][1] == MAX_SCALAR or (counted and not small)
+
+
 def _class(ranges: Ranges, negated: bool) -> str:
-    """Counted repetition is fast for negated classes only (8 against 260 ms to compile `[a-z0-9-]{1,63}`)."""
     if not negated:
         return "[" + "".join(_range(low, high) for low, high in ranges) + "]"
     gaps = zip((0, *(high + 1 for _, high in ranges)), (*(low - 1 for low, _ in ranges), MAX_SCALAR), strict=True)

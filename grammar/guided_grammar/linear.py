@@ -12,13 +12,14 @@ from guided_grammar.automata import Dfa
 from guided_grammar.bounded import bounded
 from guided_grammar.budget import Budget
 from guided_grammar.ir import EMPTY, Alt, Expr, Ref, Repeat, Rules, Seq, alt, chars, repeat, seq
-from guided_grammar.ranges import Ranges
+from guided_grammar.ranges import Ranges, size
 
 Edge = tuple[Ranges, int]
 
 _MAX_NESTING = 3
 _MAX_ITEMS = 32
 _MIN_RUN = 3
+_MIN_LOOP_CLASS = 10
 
 
 class Writer(Protocol):
@@ -76,6 +77,8 @@ class _Builder:
         self._bodies: dict[int, Expr] = {}
         self._runs: dict[int, Run | None] = {}
         self._lengths: dict[tuple[int, Ranges], int] = {}
+        self._entries: dict[int, Ref] = {}
+        self._pending: list[tuple[Ref, Run]] = []
 
     def build(self) -> Expr:
         """Bodies in post-order, so that only loops and shared states need a rule."""
@@ -93,6 +96,9 @@ class _Builder:
                 self._bodies[state] = self._body(state)
                 if state in self._heads:
                     self._rules.define(self._heads[state], self._bodies[state])
+        while self._pending:
+            entry, run = self._pending.pop()
+            self._rules.define(entry, seq(repeat(chars(run.ranges), 1, None), self._options(run.edges, run.state)))
         return self._follow(0)
 
     def _enter(self, state: int) -> None:
@@ -138,12 +144,23 @@ class _Builder:
     def _options(self, edges: tuple[Edge, ...], state: int) -> Expr:
         options: list[Expr] = [self._writer.end] if self._dfa.accepting[state] else []
         for ranges, target in edges:
-            after = self._follow(target)
-            options.append(seq(chars(self._writer.plain(ranges)), after))
+            options.append(self._option(ranges, target))
             escape = self._writer.escaped(ranges, self._rules)
             if escape is not None:
-                options.append(seq(escape, after))
+                options.append(seq(escape, self._follow(target)))
         return alt(*options)
+
+    def _option(self, ranges: Ranges, target: int) -> Expr:
+        """One plain character and what follows; `[a-z]+` for a loop of the same class, faster than `[a-z] [a-z]*`."""
+        run = self._runs[target]
+        plain = chars(self._writer.plain(ranges))
+        loops = run is not None and (run.low, run.high, run.ranges) == (0, None, ranges)
+        if run is None or not loops or self._has_escapes(ranges) or size(ranges) < _MIN_LOOP_CLASS:
+            return seq(plain, self._follow(target))
+        if target not in self._entries:
+            self._entries[target] = self._rules.reserve("s")
+            self._pending.append((self._entries[target], run))
+        return self._entries[target]
 
     def _find_run(self, state: int) -> Run | None:
         steady = self._steady(state)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from guided_grammar.automata import Dfa
 from guided_grammar.budget import Budget
 from guided_grammar.errors import UnsupportedConstraint
+from guided_grammar.ir import Expr, Rules
 from guided_grammar.limits import Limits
 from guided_grammar.regex import full_language
+from guided_grammar.schema import format_shapes
 from guided_grammar.schema.format_patterns import HOSTNAME, HOSTNAME_LENGTH, PATTERNS, PUNYCODE, WIDER
 
 KNOWN_FORMATS = frozenset({*PATTERNS, "hostname", "idn-hostname"})
@@ -34,11 +37,22 @@ def language(name: str, path: str = "") -> FormatLanguage:
     return _language(name)
 
 
+def shape(dfa: Dfa, high: int | None, rules: Rules) -> Expr | None:
+    """The JSON texts of a format that has a grammar of its own, as long as nothing else constrains it."""
+    build = _SHAPES.get((dfa, high)) if _SHAPES else None
+    return None if build is None else build(rules)
+
+
+_SHAPES: dict[tuple[Dfa, int | None], Callable[[Rules], Expr]] = {}
+
+
 @cache
 def _language(name: str) -> FormatLanguage:
     if name == "hostname":
         labels = _compile(HOSTNAME)
-        return FormatLanguage(labels.difference(_compile(PUNYCODE), Budget(_LIMITS)), labels, HOSTNAME_LENGTH)
+        dfa = labels.difference(_compile(PUNYCODE), Budget(_LIMITS))
+        _SHAPES[dfa, HOSTNAME_LENGTH] = format_shapes.hostname
+        return FormatLanguage(dfa, labels, HOSTNAME_LENGTH)
     dfa = _compile(PATTERNS[name])
     return FormatLanguage(dfa, _compile(WIDER[name]) if name in WIDER else dfa)
 

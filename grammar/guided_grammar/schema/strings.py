@@ -224,6 +224,9 @@ def _joined(kept: list[Piece], new: Piece) -> list[Piece]:
 
 def _emit_piece(piece: Piece, rules: Rules, budget: Budget) -> Expr:
     dfa = piece.dfa
+    shaped = formats.shape(dfa, piece.high, rules) if piece.low == 0 else None
+    if shaped is not None:
+        return shaped
     if dfa.num_states == 1 and len(dfa.edges[0]) == 1:
         ranges = dfa.edges[0][0][0]
         escape = _WRITER.escaped(ranges, rules)
