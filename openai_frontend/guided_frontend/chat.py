@@ -11,9 +11,10 @@ from functools import partial
 from typing import Any
 
 from guided_engine.protocol import Event, GenerateRequest
+from guided_grammar.formats import CallStyle
 from guided_grammar.spec import Kind
 
-from guided_frontend import chunks, served, translate
+from guided_frontend import chunks, conversation, served, translate
 from guided_frontend.chunks import ChoiceReader, Envelope, MessageBuilder
 from guided_frontend.errors import ApiError
 from guided_frontend.observe import Record
@@ -151,19 +152,19 @@ async def accept(service: Service, body: ChatRequest, record: Record) -> Chat:
 def _job(body: ChatRequest, plan: Plan, model: ServedModel, ids: list[int]) -> Job:
     """Reasoning is led by us where a constraint follows it or a budget bounds it; else the model is left alone."""
     markers = model.format.reasoning
-    inside = markers is not None and model.tokenizer.ends_with(ids, markers.open)
+    inside = markers is not None and model.tokenizer.ends_with(ids, markers.open.strip())
     if markers is None or not (plan.thinks or inside):
         return Job(plan, plan.request(ids, _no_thinking(model)))
     if plan.constraint.spec.kind is Kind.FREE and body.thinking_token_budget is None:
         return Job(plan, plan.request(ids), inside)
-    opened = ids if inside else ids + model.tokenizer.encode_markup(f"{markers.open}\n")
+    opened = ids if inside else ids + model.tokenizer.encode_markup(f"{markers.open.rstrip()}\n")
     thinking = Thinking(model.tokenizer, markers, body.thinking_token_budget)
     return Job(plan, plan.request(opened), True, thinking)
 
 
 def _no_thinking(model: ServedModel) -> dict[int, float]:
     """The bias that keeps a reasoning model from opening a block unasked."""
-    opener = model.tokenizer.token_id(model.format.reasoning.open) if model.format.reasoning else None
+    opener = model.tokenizer.token_id(model.format.reasoning.open.strip()) if model.format.reasoning else None
     return {} if opener is None or not model.thinks else {opener: -100.0}
 
 
@@ -173,16 +174,23 @@ def encode(body: ChatRequest, plan: Plan, model: ServedModel) -> list[int]:
         "add_generation_prompt": True, "bos_token": model.bos, "eos_token": model.eos, "enable_thinking": plan.thinks,
     }  # fmt: skip
     user = {key: value for key, value in (body.chat_template_kwargs or {}).items() if key not in trusted}
-    user["messages"] = translate.template_messages(body.messages)
-    user["tools"] = translate.template_tools(plan.constraint.shown) or None
-    return model.tokenizer.encode_chat(model.template, trusted, user)
+    user["tools"] = conversation.declared(plan.constraint.shown) or None
+
+    def of(messages: conversation.Messages) -> list[int]:
+        return model.tokenizer.encode_chat(model.template, trusted, {**user, "messages": messages})
+
+    return conversation.encoded(body.messages, of)
 
 
 def _reader(index: int, job: Job, model: ServedModel) -> ChoiceReader:
     schemas = {tool.function.name: tool.function.parameters for tool in job.plan.constraint.shown}
-    calls = CallParser(model.format, schemas) if job.plan.constraint.spec.kind is Kind.TOOLS else None
+    # A harmony answer is made of messages on channels even where no tool can be called.
+    parses = job.plan.constraint.spec.kind is Kind.TOOLS or model.format.style is CallStyle.HARMONY
+    calls = CallParser(model.format, schemas) if parses else None
     markers = model.format.reasoning if job.inside or job.plan.thinks else None
-    return ChoiceReader(index, calls, None if markers is None else ReasoningSplitter(markers, job.inside), _call_id)
+    triggers = () if calls is None else calls.triggers
+    thoughts = None if markers is None else ReasoningSplitter(markers, job.inside, triggers)
+    return ChoiceReader(index, calls, thoughts, _call_id)
 
 
 def _call_id() -> str:

@@ -19,7 +19,7 @@ import jinja2
 from jinja2.ext import Extension, loopcontrols
 from jinja2.nodes import Node
 from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import SandboxedEnvironment
 from tokenizers import Tokenizer
 
 from guided_frontend.errors import BadRequest
@@ -33,9 +33,8 @@ class ChatTemplate:
     """A Jinja chat template with the names that model repositories rely on. Rendering is deterministic."""
 
     def __init__(self, source: str) -> None:
-        environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
-        )
+        # Not the immutable one: templates of published models append to lists, and all values here are copies.
+        environment = SandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation])
         environment.filters["tojson"] = _to_json
         environment.globals.update(raise_exception=_raise, strftime_now=_now)
         self._template = environment.from_string(source)

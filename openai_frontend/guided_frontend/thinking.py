@@ -52,7 +52,8 @@ class Thinking:
 
     def _reasoning(self, request: GenerateRequest) -> GenerateRequest:
         bounds = [b for b in (self.budget, request.sampling.max_tokens) if b is not None]
-        sampling = replace(request.sampling, stop=(self.markers.close,), max_tokens=min(bounds) if bounds else None)
+        most, stop = min(bounds, default=None), (self.markers.close.strip(),)
+        sampling = replace(request.sampling, stop=stop, max_tokens=most)
         return replace(request, sampling=sampling, constraint="")
 
     def _noted(self, event: Event, thought: _Thought, request: GenerateRequest) -> Event:
@@ -80,7 +81,7 @@ class Thinking:
 
     @property
     def _closing(self) -> str:
-        return f"{self.markers.close}\n\n"
+        return f"{self.markers.close.strip()}\n\n"
 
     async def _answer(self, index: int, thought: _Thought, request: GenerateRequest, generate: Generate) -> Batches:
         ids = [

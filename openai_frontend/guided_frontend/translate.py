@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from guided_engine.protocol import GenerateRequest, RequestError, SamplingParams
 from guided_grammar.spec import Kind
@@ -13,7 +12,7 @@ from guided_grammar.spec import Kind
 from guided_frontend import constraint
 from guided_frontend.constraint import Constraint
 from guided_frontend.errors import BadRequest
-from guided_frontend.schemas import ChatRequest, CompletionRequest, Generation, Message, Tool
+from guided_frontend.schemas import ChatRequest, CompletionRequest, Generation
 from guided_frontend.served import ServedModel
 
 
@@ -81,49 +80,3 @@ def _sampling(body: Generation, wanted: Constraint, max_tokens: int | None, logp
         return SamplingParams.from_json(json.dumps(fields))
     except RequestError as error:
         raise BadRequest(error.message, error.param) from None
-
-
-def template_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Messages as chat templates expect them: text contents, arguments as objects, absent keys absent."""
-    return [_message(place, message) for place, message in enumerate(messages)]
-
-
-def template_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Tools as the client declared them, without what only steers decoding (`strict`)."""
-    return [tool.model_dump(exclude_none=True, exclude={"function": {"strict"}}) for tool in tools]
-
-
-def _message(place: int, message: Message) -> dict[str, Any]:
-    fields: dict[str, Any] = {"role": "system" if message.role == "developer" else message.role}
-    fields["content"] = _text(message) or message.refusal or ""
-    if message.role == "tool" and message.tool_call_id is None:
-        raise BadRequest(f"messages[{place}].tool_call_id is required", f"messages[{place}].tool_call_id")
-    reasoning = message.reasoning_content or message.reasoning
-    optional = {"name": message.name, "tool_call_id": message.tool_call_id, "reasoning_content": reasoning}
-    fields |= {key: value for key, value in optional.items() if value is not None}
-    if message.tool_calls:
-        fields["tool_calls"] = [
-            {
-                "id": c.id,
-                "type": c.type,
-                "function": {"name": c.function.name, "arguments": _arguments(c.function.arguments)},
-            }
-            for c in message.tool_calls
-        ]
-    return fields
-
-
-def _text(message: Message) -> str:
-    if isinstance(message.content, list):
-        return "\n".join(part.text for part in message.content)
-    return message.content or ""
-
-
-def _arguments(value: str | dict[str, Any]) -> Any:
-    """An object where the text is one; a text that is no JSON (a cut call sent back) stays text."""
-    if isinstance(value, dict):
-        return value
-    try:
-        return json.loads(value or "{}")
-    except (ValueError, RecursionError):
-        return value
