@@ -102,9 +102,9 @@ def _heading(options: argparse.Namespace) -> str:
 
 An instance counts where its constraint was enforced. Valid instances are written in our canonical spelling (keys in
 declared order, `", "` and `": "`, no exponents); the other engines get them with blanks allowed and keys as they stand.
-*accepted* is what a constrained decoder must never have: invalid instances let through. Compile time is that of our
-part and xgrammar's together, in CPU milliseconds of one core. Limits are the defaults, except that the size of a schema
-is not limited here."""
+*accepted* is what a constrained decoder must never have: invalid instances let through. Compile time is the CPU time of
+our part and the wait for the masks on the wall clock; mask times are CPU time of one core, those of a position that is
+seen for the first time included. Limits are the defaults, except that the size of a schema is not limited here."""
 
 
 def _summary(totals: Sequence[tuple[str, Score, list[Score]]]) -> str:

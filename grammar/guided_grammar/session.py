@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from guided_grammar.errors import LimitExceeded, UnsatisfiableConstraint, UnsupportedConstraint
 from guided_grammar.limits import DEFAULT_LIMITS, Limits
 from guided_grammar.markers import with_tokens
+from guided_grammar.probe import MaskCompiler
 from guided_grammar.vocabulary import Vocabulary
 
 _DEFAULT_CACHE_BYTES = 256 << 20
@@ -36,11 +37,15 @@ class CacheStats:
 
 @dataclass(frozen=True)
 class CompiledMask:
-    """A grammar compiled for one vocabulary. `bytes`: its memory. `blank`: ids that are never text in it."""
+    """A grammar compiled for one vocabulary. `blank`: ids that are never text in it."""
 
     handle: xgrammar.CompiledGrammar
-    bytes: int
     blank: frozenset[int]
+
+    @property
+    def bytes(self) -> int:
+        """Its memory; grows with use where masks are made when needed."""
+        return int(self.handle.memory_size_bytes)
 
 
 class Session:
@@ -111,7 +116,7 @@ class MaskEngine:
         self._lock = threading.Lock()
         self._kept: OrderedDict[_Key, CompiledMask] = OrderedDict()
         self._running: dict[_Key, Future[CompiledMask]] = {}
-        self._compilers: dict[frozenset[str], tuple[xgrammar.GrammarCompiler, frozenset[int]]] = {}
+        self._compilers: dict[frozenset[str], tuple[MaskCompiler, frozenset[int]]] = {}
         self._stats = CacheStats()
         self._compiler(frozenset())
 
@@ -126,7 +131,8 @@ class MaskEngine:
 
         markers: added tokens of the vocabulary that the grammar names: rules of a marker write its token
             (`with_tokens`), elsewhere the token reads as its text, in this grammar only.
-        Raises UnsupportedConstraint when xgrammar refuses the text, LimitExceeded past limits.emitted_bytes.
+        Raises UnsupportedConstraint when xgrammar refuses the text, LimitExceeded past limits.emitted_bytes or when
+        the compile or its masks take too long (see `probe`).
         """
         size = len(text.encode())
         if size > self.limits.emitted_bytes:
@@ -159,8 +165,9 @@ class MaskEngine:
         started = time.perf_counter()
         try:
             compiler, blank = self._compiler(key[1])
-            handle = compiler.compile_grammar(with_tokens(text, self.vocabulary.ids_of(key[1])))
-            compiled = CompiledMask(handle, int(handle.memory_size_bytes), blank)
+            grammar = with_tokens(text, self.vocabulary.ids_of(key[1]))
+            handle = compiler.compile(grammar, lambda better: self._replace(key, CompiledMask(better, blank)))
+            compiled = CompiledMask(handle, blank)
         except BaseException as error:
             with self._lock:
                 del self._running[key]
@@ -171,6 +178,12 @@ class MaskEngine:
             self._count(compile_seconds=time.perf_counter() - started)
             del self._running[key]
         future.set_result(compiled)
+
+    def _replace(self, key: _Key, compiled: CompiledMask) -> None:
+        """What a kept grammar's later sessions use. Called from a compile thread."""
+        with self._lock:
+            if key in self._kept:
+                self._keep(key, compiled)
 
     def _keep(self, key: _Key, compiled: CompiledMask) -> None:
         if compiled.bytes > self._capacity:
@@ -195,19 +208,13 @@ class MaskEngine:
             compile_seconds=old.compile_seconds + compile_seconds,
         )
 
-    def _compiler(self, markers: frozenset[str]) -> tuple[xgrammar.GrammarCompiler, frozenset[int]]:
+    def _compiler(self, markers: frozenset[str]) -> tuple[MaskCompiler, frozenset[int]]:
         """The compiler that reads `markers` as text and the ids it never does; one per set: formats name few."""
         with self._lock:
             if markers not in self._compilers:
                 tokens, stops = self.vocabulary.with_markers(markers), self.vocabulary.stop_ids
-                info = xgrammar.TokenizerInfo(
-                    list(tokens), xgrammar.VocabType.RAW, vocab_size=len(tokens), stop_token_ids=list(stops)
-                )
-                compiler = xgrammar.GrammarCompiler(
-                    info, max_threads=1, cache_enabled=True, cache_limit_bytes=self._shared
-                )
                 blank = frozenset(i for i, token in enumerate(tokens) if not token) - frozenset(stops)
-                self._compilers[markers] = (compiler, blank)
+                self._compilers[markers] = (MaskCompiler(tokens, stops, self._shared), blank)
             return self._compilers[markers]
 
 

@@ -44,8 +44,8 @@ class Status(str, Enum):
 class Verdict:
     """What one case came to. `rejected` and `accepted` index its instances: valid ones refused, invalid ones let in.
 
-    compile_ms is our part, mask_ms xgrammar's for the measured vocabulary, fill_us each mask along the instances, all
-    in CPU time: the machine may be shared.
+    compile_ms is the CPU time of our part, mask_ms what the masks of the measured vocabulary took on the wall clock
+    before the first token, fill_us the CPU time of each mask along the instances.
     """
 
     id: str

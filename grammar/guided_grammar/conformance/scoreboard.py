@@ -12,7 +12,7 @@ from guided_grammar.conformance.case import Status, Verdict
 
 _DETAIL = re.compile(r"'.*'|\".*\"|\d+")
 _HEADER = ("group", "cases", "enforced", "refused", "failed", "valid", "rejected", "invalid", "accepted",
-           "compile CPU ms p50/p99/max", "fill CPU µs p50/p99/max")  # fmt: skip
+           "compile ms p50/p99/max", "fill CPU µs p50/p99/max")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Score:
 
 
 def score(group: str, verdicts: Sequence[Verdict]) -> Score:
-    """compile_ms is our part and xgrammar's together, over what was enforced."""
+    """compile_ms is our part and the wait for masks together, over what was enforced."""
     enforced = [v for v in verdicts if v.status is Status.ENFORCED]
     refused = sum(v.status is Status.REFUSED for v in verdicts)
     return Score(

@@ -1,0 +1,119 @@
+"""Grammar text -> masks for one vocabulary in bounded time, and a proof that they are fast enough for a step.
+
+xgrammar can compute all masks of a grammar while compiling it (slow for a few shapes, then every mask takes
+microseconds), or each one when it is first needed (compiles at once, then a new position may take tens of
+milliseconds). Neither can be interrupted. So both run on threads of their own: a compile that is not done after
+`PATIENCE` goes on behind the answer, which starts with masks made when needed.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, TimeoutError
+
+import numpy as np
+import xgrammar
+from numpy.typing import NDArray
+
+from guided_grammar.errors import LimitExceeded
+
+PATIENCE = 0.3
+_WALK_TOKENS = 24
+_MASK_MS = 100
+_MAX_THREADS = 2
+
+
+class MaskCompiler:
+    """Compilers of one vocabulary. Thread-safe.
+
+    tokens: bytes by id, b"" for ids that are never text. shared_bytes: for rule masks shared between grammars.
+    seconds: wall clock after which a compile is refused; its thread ends when xgrammar lets it.
+    """
+
+    def __init__(
+        self, tokens: Sequence[bytes], stop_ids: Sequence[int], shared_bytes: int, seconds: float = 5.0
+    ) -> None:
+        info = xgrammar.TokenizerInfo(
+            list(tokens), xgrammar.VocabType.RAW, vocab_size=len(tokens), stop_token_ids=list(stop_ids)
+        )
+        options = {"max_threads": 1, "cache_enabled": True, "cache_limit_bytes": shared_bytes // 2}
+        self._whole = xgrammar.GrammarCompiler(info, **options)
+        self._lazy = xgrammar.GrammarCompiler(info, enable_dynamic_compilation=True, **options)
+        self._whole_slots = threading.BoundedSemaphore(_MAX_THREADS)
+        self._lazy_slots = threading.BoundedSemaphore(_MAX_THREADS)
+        self._num_words, self._stops, self._seconds = -(-len(tokens) // 32), frozenset(stop_ids), seconds
+
+    def compile(self, text: str, better: Callable[[xgrammar.CompiledGrammar], None]) -> xgrammar.CompiledGrammar:
+        """Raises RuntimeError when xgrammar refuses `text`, LimitExceeded when it or its masks take too long.
+
+        better: called later, on another thread, with the same grammar and all of its masks made, where the result
+            makes them when needed.
+        """
+        whole = self._started(self._whole, self._whole_slots, text, PATIENCE)
+        try:
+            if whole is not None:
+                return self._proved(whole.result(PATIENCE))
+        except TimeoutError:
+            pass
+        lazy = self._started(self._lazy, self._lazy_slots, text, self._seconds)
+        try:
+            handle = None if lazy is None else lazy.result(self._seconds)
+        except TimeoutError:
+            handle = None
+        if handle is None:
+            raise LimitExceeded("mask compile milliseconds", int(self._seconds * 1e3), None)
+        self._proved(handle)
+        if whole is not None and whole.done() and not whole.exception():
+            return whole.result()
+        if whole is not None:
+            whole.add_done_callback(lambda done: None if done.exception() else better(done.result()))
+        return handle
+
+    def _started(
+        self, compiler: xgrammar.GrammarCompiler, slots: threading.BoundedSemaphore, text: str, wait: float
+    ) -> Future[xgrammar.CompiledGrammar] | None:
+        """The compile on a thread of its own; None when no slot became free in `wait` seconds."""
+        if not slots.acquire(timeout=wait):
+            return None
+        future: Future[xgrammar.CompiledGrammar] = Future()
+
+        def work() -> None:
+            try:
+                handle = compiler.compile_grammar(text)
+            except BaseException as error:
+                slots.release()
+                future.set_exception(error)
+            else:
+                slots.release()
+                future.set_result(handle)
+
+        threading.Thread(target=work, name="mask-compile", daemon=True).start()
+        return future
+
+    def _proved(self, handle: xgrammar.CompiledGrammar) -> xgrammar.CompiledGrammar:
+        """Walk a random answer; a position whose mask is slow even when asked again would stall every batch."""
+        matcher, source = xgrammar.GrammarMatcher(handle), random.Random(0)
+        bits = np.zeros((1, self._num_words), np.int32)
+        for _ in range(_WALK_TOKENS):
+            matcher.fill_next_token_bitmask(bits, 0)
+            started = time.thread_time()
+            matcher.fill_next_token_bitmask(bits, 0)
+            if (time.thread_time() - started) * 1e3 > _MASK_MS:
+                raise LimitExceeded("mask milliseconds", _MASK_MS, None)
+            token_id = _drawn(bits[0], source)
+            if token_id is None or token_id in self._stops or not matcher.accept_token(token_id):
+                break
+        return handle
+
+
+def _drawn(words: NDArray[np.int32], source: random.Random) -> int | None:
+    """A random set bit of a random word that has one."""
+    occupied = np.flatnonzero(words)
+    if not len(occupied):
+        return None
+    at = int(occupied[source.randrange(len(occupied))])
+    bits = [bit for bit in range(32) if int(words[at]) >> bit & 1]
+    return at * 32 + source.choice(bits)
