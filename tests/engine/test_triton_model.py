@@ -17,7 +17,7 @@ class Sender:
     def __init__(self) -> None:
         self.sent: list[tuple[Any, int]] = []
 
-    def send(self, response: Any, flags: int) -> None:
+    def send(self, response: Any = None, flags: int = 0) -> None:
         self.sent.append((response, flags))
 
     def is_cancelled(self) -> bool:
@@ -97,6 +97,12 @@ def test_only_the_outputs_asked_for_are_sent(binding: Any, outputs: list[str], s
     (tensors, error), flags = sender.sent[0]
     assert [t.name for t in tensors] == sent and error is None and flags == 0
     assert tensors[0].as_numpy().tolist() == [b"a"]
+
+
+def test_an_end_without_events_is_a_flag_and_no_response(binding: Any) -> None:
+    sender = Sender()
+    binding.TritonReply(sender, set()).send([], final=True)
+    assert sender.sent == [(None, 1)]
 
 
 @pytest.mark.parametrize(

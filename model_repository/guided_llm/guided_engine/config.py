@@ -37,7 +37,7 @@ class EngineConfig:
     kv_bytes: int = 0
     step_tokens: int = 256
     queue_size: int = 256
-    queue_seconds: float = 60.0
+    queue_seconds: float = 300.0
     num_threads: int = 0
     jump_forward: bool = True
     prefix_cache: bool = True

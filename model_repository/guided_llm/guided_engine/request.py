@@ -151,8 +151,9 @@ class Choice:
     def reuse(self, num_tokens: int) -> None:
         """The first tokens' keys and values were copied from another row."""
         self.num_cached = num_tokens
-        if not self.num_generated:
-            self.request.cached_tokens += num_tokens
+        # OpenAI's figure: of the prompt, once, however many choices share it
+        if self.index == 0 and not self.num_generated:
+            self.request.cached_tokens = num_tokens
 
     def cache(self, num_tokens: int) -> None:
         """The next pending tokens got their keys and values."""

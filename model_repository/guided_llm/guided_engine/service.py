@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from guided_grammar.pool import CompilePool
+from guided_grammar.spec import GrammarSpec, Kind
 from numpy.typing import NDArray
 
 from guided_engine.config import EngineConfig
@@ -39,6 +40,8 @@ class Service:
         started = time.monotonic()
         self._specs = CompilePool(workers=config.grammar_workers)
         grammars = Grammars(loaded.tokenizer.vocabulary, self._specs, config.grammar_cache_bytes)
+        # starts a worker and reads the vocabulary now instead of inside the first request
+        grammars.matchers(GrammarSpec(Kind.CHOICE, ["yes", "no"]).to_json(), 1)
         grammar_ms = (time.monotonic() - started) * 1000
         started = time.monotonic()
         prepare(runner.vocab_size, loaded.dtype, runner.cache.device)

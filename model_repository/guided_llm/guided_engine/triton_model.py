@@ -79,6 +79,10 @@ class TritonReply:
         self._sender, self._outputs = sender, outputs
 
     def send(self, events: list[Event], final: bool) -> None:
+        if final and not events:
+            # the end of a stream whose last event is already out: no client wants an empty response for it
+            self._sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+            return
         tensors = protocol.encode_events(events)
         wanted = [pb_utils.Tensor(n, a) for n, a in tensors.items() if n in self._outputs or not self._outputs]
         self._send(pb_utils.InferenceResponse(output_tensors=wanted), final)
