@@ -46,6 +46,6 @@ ENV GUIDED_CACHE=/weights \
 USER 1000:1000
 WORKDIR /cache
 EXPOSE 8000 8001 8002
-HEALTHCHECK --interval=30s --timeout=70s --start-period=15m --retries=3 \
+HEALTHCHECK --interval=30s --timeout=75s --start-period=15m --retries=3 \
     CMD ["python3", "/opt/guided/server_probe.py"]
 CMD ["tritonserver", "--model-repository=/models", "--disable-auto-complete-config", "--exit-timeout-secs=30"]

@@ -182,6 +182,7 @@ def test_triton_listens_on_loopback_unless_grpc_is_wanted() -> None:
     closed, opened = render({}), render({"grpc": {"enabled": True}})
     assert "--grpc-address=127.0.0.1" in server(closed)["args"] and "--http-address=127.0.0.1" in server(closed)["args"]
     assert "--grpc-address=0.0.0.0" in server(opened)["args"] and "--http-address=127.0.0.1" in server(opened)["args"]
+    assert "--metrics-address=0.0.0.0" in server(closed)["args"]
     reachable = one(closed, "NetworkPolicy")["spec"]["ingress"]
     assert {p["port"] for rule in reachable for p in rule["ports"]} == {9000, 8002}
 
@@ -237,6 +238,7 @@ def test_kserve_routes_to_the_frontend_and_mounts_the_model_in_both() -> None:
     engine, frontend = kserve_containers()
     assert (engine["name"], frontend["name"]) == ("kserve-container", "transformer-container")
     assert frontend["ports"][0]["containerPort"] == 9000
+    assert {"--grpc-address=127.0.0.1", "--metrics-address=0.0.0.0"} <= set(engine["args"])
     assert {e["name"]: e["value"] for c in (engine, frontend) for e in c["env"] if e["name"] == "GUIDED_MODEL"} == {
         "GUIDED_MODEL": "/mnt/models"
     }
