@@ -1,7 +1,7 @@
-"""Liveness of a tritonserver that runs guided_llm: exits 0 when the engine takes steps or answers a request for a token.
+"""Liveness of a tritonserver that runs guided_llm: exits 0 when the engine takes steps or answers with a token.
 
-Triton's own readiness stays true after the model's process has died, and requests then hang. A busy engine is not asked,
-since the request would wait behind the others: its steps tell. An answer of "queue is full" is one, too.
+Triton's own readiness stays true after the model's process has died, and requests then hang. A busy engine is not
+asked, since the request would wait behind the others: its steps tell. An answer of "queue is full" is one, too.
 """
 
 from __future__ import annotations
