@@ -22,15 +22,15 @@ from guided_engine.config import EngineConfig
 from guided_engine.engine import Engine
 from guided_engine.grammars import Grammars
 from guided_engine.loading import Loaded, load, plan_cache
-from guided_engine.metrics import Metrics
+from guided_engine.metrics import Metrics, StageClock
 from guided_engine.protocol import Event, RequestError, SamplingParams
 from guided_engine.request import Request
 from guided_engine.runner import Runner
 from guided_engine.sampling import prepare
 from guided_engine.scheduler import Scheduler
-from guided_engine.versions import versions
 from guided_grammar.compiler import Compiled, compile_spec
 from guided_grammar.spec import GrammarSpec, Kind
+from stamp import stamp
 
 MAX_TOKENS = 128
 GPU_SIZES = {"1b": (2048, 16, 8192, 32, 8), "8b": (4096, 32, 14336, 32, 8)}
@@ -165,7 +165,8 @@ class Rig:
         tally = Tally()
         # no prefix copies: every arm reads its prompts
         scheduler = Scheduler(self.runner.cache, self.config.step_tokens, 3600.0, prefix_cache=False)
-        engine = Engine(scheduler, self.runner, self.grammars, 4096, Metrics(tally), print)
+        clock = StageClock(time.process_time if self.loaded.device.type == "cpu" else time.perf_counter)
+        engine = Engine(scheduler, self.runner, self.grammars, 4096, Metrics(tally), print, clock)
         ears = [Ear() for _ in cases]
         for ear, (prompt, spec, count) in zip(ears, cases, strict=True):
             scheduler.add(self._request(ear, prompt, spec, count, jump_forward))
@@ -226,7 +227,7 @@ def paired(rig: Rig, rows: int, rounds: int, clock: str) -> None:
         seconds = getattr(run, clock)
         say("arm", arm=arm, rows=rows, clock=clock, tokens=run.tokens, steps=run.steps, seconds=round(seconds, 3),
             ms_per_token=round(1000 * seconds / run.tokens, 2), requests_per_second=round(rows / seconds, 3),
-            stages=run.stages)  # fmt: skip
+            forced=sum(ear.usage["forced_tokens"] for ear in run.ears), stages=run.stages)  # fmt: skip
     for arm, values in ratios.items():
         say("constrained_over_unconstrained_tpot", arm=arm, batch=rows, ratio=round(statistics.median(values), 3),
             low=round(min(values), 3), high=round(max(values), 3), rounds=rounds, clock=clock)  # fmt: skip
@@ -296,7 +297,7 @@ def main() -> None:
     loaded = random_model(args.gpu) if args.gpu else load(config)
     clock = args.clock or ("wall" if args.gpu else "cpu")
     say("run", model=loaded.path, device=str(loaded.device), dtype=str(loaded.dtype),
-        threads=torch.get_num_threads(), capability=torch.backends.cpu.get_cpu_capability(), **versions())  # fmt: skip
+        threads=torch.get_num_threads(), capability=torch.backends.cpu.get_cpu_capability(), **stamp())  # fmt: skip
     rig = Rig(loaded, config)
     rig.run([(p, s, 8) for p, s in batch_of(2)], jump_forward=True)
     for rows in widths:

@@ -53,13 +53,14 @@ class Engine:
         queue_size: int,
         metrics: Metrics,
         report: Callable[[str], None],
+        clock: StageClock | None = None,
     ) -> None:
         self._scheduler, self._runner, self._grammars, self._metrics = scheduler, runner, grammars, metrics
         self._queue_size, self._report = queue_size, report
         self._inbox: deque[Request] = deque()
         self._wake = threading.Condition()
         self._closing = False
-        self._clock = StageClock()
+        self._clock = clock or StageClock()
         self._fault: str | None = None
         self._thread = threading.Thread(target=self._run, name="guided-engine", daemon=True)
 

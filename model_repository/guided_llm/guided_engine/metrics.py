@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -65,18 +65,19 @@ class Backend(Protocol):
 
 
 class StageClock:
-    """Seconds of each stage of a step."""
+    """Seconds of each stage of a step; `now` is the clock to read."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
+        self._now = now
         self._laps: dict[str, float] = {}
         self._last = 0.0
 
     def start(self) -> None:
-        self._last = time.perf_counter()
+        self._last = self._now()
 
     def lap(self, stage: str) -> None:
         """The time since the last call belongs to `stage`."""
-        now = time.perf_counter()
+        now = self._now()
         self._laps[stage] = self._laps.get(stage, 0.0) + now - self._last
         self._last = now
 
