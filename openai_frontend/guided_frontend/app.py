@@ -19,7 +19,7 @@ from guided_frontend.compiling import ConstraintChecker
 from guided_frontend.edge import ApiKeys, Edge
 from guided_frontend.errors import ApiError, EngineError, NotFound, of_status
 from guided_frontend.health import Health
-from guided_frontend.limits import Gate
+from guided_frontend.limits import Gate, RateLimit
 from guided_frontend.metrics import Metrics
 from guided_frontend.responses import ClientGone
 from guided_frontend.served import ServedModel
@@ -63,7 +63,11 @@ def create_app(settings: Settings, backend: Backend, models: tuple[ServedModel, 
             CORSMiddleware, allow_origins=list(settings.cors_origins), allow_methods=["*"], allow_headers=["*"]
         )
     app.add_middleware(
-        Edge, keys=ApiKeys.read(settings.api_keys), metrics=metrics, log_completions=settings.log_completions
+        Edge,
+        keys=ApiKeys.read(settings.api_keys),
+        rate=RateLimit(settings.rate_limit),
+        metrics=metrics,
+        log_completions=settings.log_completions,
     )
     return app
 
@@ -88,7 +92,7 @@ def _handle_errors(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def broken(request: Request, error: Exception) -> Response:
         request.state.record.error = EngineError("internal error")
-        _LOG.error("request %s failed", request.state.record.request_id, exc_info=error)
+        _LOG.error("request %s failed", request.state.record.origin.request_id, exc_info=error)
         return _answer(request.state.record.error, 500, {})
 
 

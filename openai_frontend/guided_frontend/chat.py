@@ -89,7 +89,7 @@ class Chat:
 
     async def _events(self) -> AsyncGenerator[list[Event], None]:
         def generate(request: GenerateRequest) -> AsyncGenerator[list[Event], None]:
-            return self._service.events(self._model, request, self._record.request_id)
+            return self._service.events(self._model, request, self._record.origin)
 
         thinking = self._job.thinking
         events = generate(self._job.request) if thinking is None else thinking.run(self._job.request, generate)

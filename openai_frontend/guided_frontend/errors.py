@@ -18,6 +18,13 @@ from typing import Any
 from guided_engine.protocol import RequestError
 from guided_grammar.errors import GrammarError
 
+_MESSAGE, _PARAM = 900, 200
+
+
+def _cut(text: str, most: int) -> str:
+    """Names in a message can be the client's, and of any length."""
+    return text if len(text) <= most else f"{text[:most]}..."
+
 
 class ApiError(Exception):
     """Ends a request. `param`: the request field at fault. `label`: the outcome it counts as (see `observe`).
@@ -31,7 +38,8 @@ class ApiError(Exception):
 
     def __init__(self, message: str, param: str | None = None, *, label: str = "") -> None:
         super().__init__(message)
-        self.message, self.param, self.label, self.keyword = message, param, label, ""
+        self.message, self.label, self.keyword = _cut(message, _MESSAGE), label, ""
+        self.param = None if param is None else _cut(param, _PARAM)
 
     def body(self) -> dict[str, Any]:
         """`{"error": {message, type, param, code}}`; `param` is left out where no field is at fault."""

@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 from guided_engine.protocol import GenerateRequest, SamplingParams
 
-from guided_frontend.backend import Backend
+from guided_frontend.backend import Backend, Origin
 from guided_frontend.errors import ApiError
 
 _PROBE = GenerateRequest(None, (0,), SamplingParams(max_tokens=1, temperature=0.0), stream=True)
@@ -51,6 +51,6 @@ class Health:
         return True
 
     async def _probe(self, model: str) -> None:
-        async with aclosing(self._backend.generate(model, _PROBE, "probe")) as batches:
+        async with aclosing(self._backend.generate(model, _PROBE, Origin("probe"))) as batches:
             async for _ in batches:
                 pass

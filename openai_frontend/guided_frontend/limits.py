@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+import math
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from starlette.requests import Request
 
 from guided_frontend.errors import OVERLOAD, Busy, TooLarge, Unavailable
+
+_CLIENTS = 10_000
 
 
 async def read_body(request: Request, limit: int) -> bytes:
@@ -23,6 +26,29 @@ async def read_body(request: Request, limit: int) -> bytes:
         if len(parts) > limit:
             raise TooLarge(f"the body holds more than {limit} bytes, which is the limit")
     return bytes(parts)
+
+
+class RateLimit:
+    """At most `per_minute` requests of one client in any minute, as a bucket that refills evenly; 0 is no limit."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._per_minute = per_minute
+        self._spent: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, client: str, now: float) -> None:
+        """Raises Busy with the seconds after which one more request is let in. `now`: seconds of any steady clock."""
+        if not self._per_minute:
+            return
+        spent, at = self._spent.pop(client, (0.0, now))
+        spent = max(0.0, spent - (now - at) * self._per_minute / 60)
+        allowed = spent + 1 <= self._per_minute
+        self._spent[client] = (spent + allowed, now)
+        if len(self._spent) > _CLIENTS:
+            self._spent.popitem(last=False)
+        if not allowed:
+            refusal = Busy(f"more than {self._per_minute} requests per minute", label=OVERLOAD)
+            refusal.retry_after = math.ceil((spent + 1 - self._per_minute) * 60 / self._per_minute)
+            raise refusal
 
 
 class Gate:

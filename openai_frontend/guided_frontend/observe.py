@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from guided_engine.protocol import CONSTRAINT, Event
 from guided_grammar.spec import FREE, Kind
 
+from guided_frontend.backend import Origin
 from guided_frontend.constraint import Constraint
 from guided_frontend.errors import OVERLOAD, REFUSED, ApiError
 
@@ -51,7 +53,7 @@ def backend_version() -> str:
 class Record:
     """Filled while a request is served. `ended`: finish reasons by choice."""
 
-    request_id: str
+    origin: Origin
     endpoint: str
     log_completions: bool = False
     model: str = ""
@@ -149,8 +151,9 @@ class Record:
         if not _LOG.isEnabledFor(logging.INFO):
             return
         first = None if self.first_token is None else self.first_token - self.start
-        line = {
-            "request_id": self.request_id, "endpoint": self.endpoint, "model": self.model, "status": self.status,
+        line: dict[str, Any] = {
+            "request_id": self.origin.request_id, "trace": self.origin.trace.get("traceparent"),
+            "endpoint": self.endpoint, "model": self.model, "status": self.status,
             "finish_reason": self.rungs["termination"], "backend": backend_version(), "rungs": self.rungs,
             "outcome": self.outcome.value, "constraint": self.constraint.spec.kind.value,
             "constraint_field": self.constraint.field, "ttft_s": _rounded(first),

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from guided_engine.protocol import Event, GenerateRequest
 
-from guided_frontend.backend import Backend
+from guided_frontend.backend import Backend, Origin
 from guided_frontend.compiling import ConstraintChecker
 from guided_frontend.errors import STUCK, ApiError, BadRequest, Timeout
 from guided_frontend.health import Health
@@ -36,12 +36,12 @@ class Service:
     request_timeout: float
 
     async def events(
-        self, model: ServedModel, request: GenerateRequest, request_id: str
+        self, model: ServedModel, request: GenerateRequest, origin: Origin
     ) -> AsyncGenerator[list[Event], None]:
         """The generation, within the deadline. Raises ApiError."""
         deadline = time.monotonic() + self.request_timeout
         try:
-            async with aclosing(self.backend.generate(model.triton_name, request, request_id)) as batches:
+            async with aclosing(self.backend.generate(model.triton_name, request, origin)) as batches:
                 async for events in batches:
                     yield events
                     if time.monotonic() > deadline:

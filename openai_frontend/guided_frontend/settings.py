@@ -28,6 +28,7 @@ class Settings:
     no_tools: served names of models too small to be shown tools.
     first_token_timeout, token_timeout, request_timeout: seconds of silence before the first token, between tokens,
         and for a request as a whole.
+    rate_limit: requests per minute of one API key, or of one address where no keys are asked for; 0 is no limit.
     keep_alive: seconds an idle connection is kept; longer than clients and load balancers keep theirs, so that none
         sends a request into a closing one. drain_timeout: seconds that running requests get when the process ends.
     api_keys: file with one SHA-256 hex digest of a key per line; "" accepts any key.
@@ -53,6 +54,7 @@ class Settings:
     max_concurrent: int = 256
     max_queued: int = 256
     queue_timeout: float = 30.0
+    rate_limit: int = 0
     keep_alive: int = 620
     drain_timeout: int = 5
     api_keys: str = ""

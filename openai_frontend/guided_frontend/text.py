@@ -127,7 +127,7 @@ class Text:
     async def _of_prompt(self, place: int, request: GenerateRequest) -> AsyncGenerator[list[Event], None]:
         """Events of one prompt, with the index of the choice in the whole answer."""
         first = place * self._body.n
-        events = self._service.events(self._model, request, self._record.request_id)
+        events = self._service.events(self._model, request, self._record.origin)
         async with aclosing(events) as batches:
             async for batch in batches:
                 self._last[place] += [event for event in batch if event.finish_reason is not None]

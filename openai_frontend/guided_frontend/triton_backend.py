@@ -16,6 +16,7 @@ import tritonclient.grpc.aio as triton
 from guided_engine.protocol import EVENT, Event, GenerateRequest, decode_error, decode_events
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
+from guided_frontend.backend import Origin
 from guided_frontend.errors import STUCK, ApiError, EngineError, Unavailable, of_engine
 
 _DRAIN_SECONDS = 30.0
@@ -29,10 +30,8 @@ class TritonBackend:
         self._first_timeout, self._token_timeout = first_timeout, token_timeout
         self._drains: set[asyncio.Task[None]] = set()
 
-    async def generate(
-        self, model: str, request: GenerateRequest, request_id: str
-    ) -> AsyncGenerator[list[Event], None]:
-        stream = self._client.stream_infer(_one(model, request, request_id))
+    async def generate(self, model: str, request: GenerateRequest, origin: Origin) -> AsyncGenerator[list[Event], None]:
+        stream = self._client.stream_infer(_one(model, request, origin.request_id), headers=dict(origin.trace))
         watch = _Watch(stream, self._first_timeout)
         unfinished = request.sampling.n
         ended = failed = False

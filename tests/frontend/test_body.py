@@ -110,6 +110,12 @@ def test_an_unknown_field_that_looks_like_a_constraint_is_told_the_spelling(
     read({name: None})
 
 
+def test_an_error_stays_short_however_long_the_clients_names_are() -> None:
+    with pytest.raises(BadRequest) as refused:
+        read({"x" * 5000: 1})
+    assert len(refused.value.message) < 1000 and len(refused.value.param or "") < 300
+
+
 def test_any_other_unknown_field_is_refused_or_by_setting_ignored() -> None:
     with pytest.raises(BadRequest, match="unknown field 'best_friend'"):
         read({"best_friend": 1})

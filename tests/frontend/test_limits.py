@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from guided_frontend.errors import Busy, Unavailable
-from guided_frontend.limits import Gate
+from guided_frontend.limits import Gate, RateLimit
 from guided_frontend.served import ServedModel
 from guided_frontend.settings import Settings
 from guided_testing.scripted_backend import Answer, ScriptedBackend
@@ -73,6 +73,26 @@ def test_a_waiter_that_is_cancelled_loses_no_slot(ticks: int) -> None:
                 pass
 
     run(body)
+
+
+def test_a_rate_is_per_client_and_refills_evenly() -> None:
+    rate, refused = RateLimit(6), list[tuple[float, int | None]]()
+    for now in (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0, 10.0, 10.0):
+        try:
+            rate.take("a", now)
+        except Busy as error:
+            refused.append((now, error.retry_after))
+    assert refused == [(0.0, 10), (5.0, 5), (10.0, 10)]
+    rate.take("b", 10.0)
+    RateLimit(0).take("a", 0.0)
+
+
+def test_a_client_over_its_rate_is_answered_429_with_retry_after(settings: Settings, model: ServedModel) -> None:
+    with served_by(replace(settings, rate_limit=2), ScriptedBackend(), model) as frontend:
+        answers = [frontend.ask() for _ in range(3)]
+        assert [answer.status_code for answer in answers] == [200, 200, 429]
+        assert 0 < int(answers[2].headers["retry-after"]) <= 60
+        assert frontend.http.get("/health").status_code == 200
 
 
 def test_overload_is_answered_429_with_retry_after_while_accepted_requests_finish(

@@ -102,6 +102,26 @@ def test_a_request_id_that_cannot_be_used_is_replaced(frontend: Frontend, given:
     assert answer.headers["x-request-id"].startswith("req_")
 
 
+TRACE = "00-" + "ab" * 16 + "-" + "cd" * 8 + "-01"
+
+
+@pytest.mark.parametrize(
+    ("headers", "passed"),
+    [
+        ({"traceparent": TRACE, "tracestate": "a=1"}, {"traceparent": TRACE, "tracestate": "a=1"}),
+        ({"traceparent": TRACE, "triton_grpc_error": "true"}, {"traceparent": TRACE}),
+        ({"traceparent": "00-xyz", "tracestate": "a=1"}, {}),
+        ({"tracestate": "a=1"}, {}),
+    ],
+)
+def test_only_a_well_formed_trace_context_reaches_the_server(
+    frontend: Frontend, headers: dict[str, str], passed: dict[str, str]
+) -> None:
+    body = {"messages": [{"role": "user", "content": "x"}]}
+    assert frontend.http.post("/v1/chat/completions", json=body, headers=headers).status_code == 200
+    assert frontend.backend.origins[-1].trace == passed
+
+
 def test_d168_d171_the_counters_behind_the_four_rates(settings: Settings, model: ServedModel) -> None:
     backend = ScriptedBackend(
         [Answer(), Answer((), "stop"), Answer(finish_reason="length"), Answer(error=EngineError("x"))]

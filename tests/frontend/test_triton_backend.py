@@ -18,12 +18,14 @@ from guided_engine.protocol import (
     SamplingParams,
     encode_events,
 )
+from guided_frontend.backend import Origin
 from guided_frontend.errors import ApiError, Busy, EngineError, Unavailable
 from guided_frontend.triton_backend import TritonBackend
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import serialize_byte_tensor
 
 REQUEST = GenerateRequest(None, (1, 2, 3), SamplingParams(n=2), stream=True)
+TRACE = "00-" + "ab" * 16 + "-" + "cd" * 8 + "-01"
 Step = Event | str | float | None
 """A script: an event or error text to send, seconds to sleep, or None for an empty final response."""
 
@@ -33,9 +35,11 @@ class FakeTriton(service_pb2_grpc.GRPCInferenceServiceServicer):
 
     def __init__(self, script: list[Step]) -> None:
         self.script, self.seen, self.ending = script, list[Any](), ""
+        self.trace: str | None = None
 
     async def ModelStreamInfer(self, requests: Any, context: Any) -> AsyncIterator[Any]:
         self.ending = "cancelled"
+        self.trace = dict(context.invocation_metadata()).get("traceparent")
         self.seen = [request async for request in requests]  # ends only when the client half-closes
         for step in self.script:
             if isinstance(step, float):
@@ -99,10 +103,15 @@ ENDS: list[Step] = [Event(0, finish_reason="stop"), Event(1, finish_reason="leng
 def test_events_come_in_order_and_the_stream_is_half_closed_and_read_to_its_end() -> None:
     async def body() -> None:
         async with connected([Event(0, text="a"), Event(1, text="b"), None, *ENDS]) as (backend, fake):
-            events = [e async for batch in backend.generate("guided_llm", REQUEST, "r1") for e in batch]
+            events = [
+                e
+                async for batch in backend.generate("guided_llm", REQUEST, Origin("r1", {"traceparent": TRACE}))
+                for e in batch
+            ]
             assert [(e.index, e.text, e.finish_reason) for e in events] == [
                 (0, "a", None), (1, "b", None), (0, "", "stop"), (1, "", "length"),
             ]  # fmt: skip
+            assert fake.trace == TRACE
             assert fake.ending == "read to the end" and [r.id for r in fake.seen] == ["r1"]
             [request] = fake.seen
             place = [tensor.name for tensor in request.inputs].index(INPUT_IDS)
@@ -115,7 +124,7 @@ def test_events_come_in_order_and_the_stream_is_half_closed_and_read_to_its_end(
 def test_leaving_in_mid_generation_cancels() -> None:
     async def body() -> None:
         async with connected([Event(0, text="a"), 60.0]) as (backend, fake):
-            generation = backend.generate("guided_llm", REQUEST, "r")
+            generation = backend.generate("guided_llm", REQUEST, Origin("r"))
             assert (await generation.__anext__())[0].text == "a"
             await generation.aclose()
             await asyncio.sleep(0.2)
@@ -127,7 +136,7 @@ def test_leaving_in_mid_generation_cancels() -> None:
 def test_leaving_after_the_last_event_reads_on_instead_of_cancelling() -> None:
     async def body() -> None:
         async with connected([*ENDS, 0.2]) as (backend, fake):
-            generation = backend.generate("guided_llm", REQUEST, "r")
+            generation = backend.generate("guided_llm", REQUEST, Origin("r"))
             await generation.__anext__()
             await generation.__anext__()
             await generation.aclose()
@@ -141,7 +150,7 @@ def test_an_error_keeps_its_status_and_the_stream_is_read_to_its_end() -> None:
         text = RequestError("queue is full", 429).encode()
         async with connected([text, 0.1]) as (backend, fake):
             with pytest.raises(Busy, match="queue is full"):
-                async for _ in backend.generate("guided_llm", REQUEST, "r"):
+                async for _ in backend.generate("guided_llm", REQUEST, Origin("r")):
                     pass
             await until(lambda: fake.ending == "read to the end")
 
@@ -163,7 +172,7 @@ def test_a_broken_model_ends_in_an_error(script: list[Step], error: type[ApiErro
     async def body() -> None:
         async with connected(script, first=0.3, between=0.2) as (backend, _):
             with pytest.raises(error):
-                async for _ in backend.generate("guided_llm", REQUEST, "r"):
+                async for _ in backend.generate("guided_llm", REQUEST, Origin("r")):
                     pass
 
     run(body)
@@ -172,7 +181,7 @@ def test_a_broken_model_ends_in_an_error(script: list[Step], error: type[ApiErro
 def test_a_slow_first_token_has_its_own_time() -> None:
     async def body() -> None:
         async with connected([0.4, *ENDS], first=5.0, between=0.2) as (backend, _):
-            assert len([b async for b in backend.generate("guided_llm", REQUEST, "r")]) == 2
+            assert len([b async for b in backend.generate("guided_llm", REQUEST, Origin("r"))]) == 2
 
     run(body)
 
@@ -181,7 +190,7 @@ def test_a_server_that_is_away_is_unavailable_and_not_ready() -> None:
     async def body() -> None:
         backend = TritonBackend("127.0.0.1:9", 5.0, 5.0)
         with pytest.raises(Unavailable, match="did not answer"):
-            async for _ in backend.generate("guided_llm", REQUEST, "r"):
+            async for _ in backend.generate("guided_llm", REQUEST, Origin("r")):
                 pass
         with pytest.raises(Unavailable):
             await backend.parameters("guided_llm")

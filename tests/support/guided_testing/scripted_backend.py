@@ -15,6 +15,7 @@ import uvicorn
 from guided_engine.protocol import Event, GenerateRequest, TokenLogprob
 from guided_frontend import served
 from guided_frontend.app import create_app
+from guided_frontend.backend import Origin
 from guided_frontend.errors import ApiError, Unavailable
 from guided_frontend.served import ServedModel
 from guided_frontend.settings import Settings
@@ -43,14 +44,14 @@ class ScriptedBackend:
     is_up: bool = True
     requests: list[GenerateRequest] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    origins: list[Origin] = field(default_factory=list)
     cancelled: int = 0
     running: int = 0
 
-    async def generate(
-        self, model: str, request: GenerateRequest, request_id: str
-    ) -> AsyncGenerator[list[Event], None]:
+    async def generate(self, model: str, request: GenerateRequest, origin: Origin) -> AsyncGenerator[list[Event], None]:
         self.requests.append(request)
         self.asked.append(model)
+        self.origins.append(origin)
         if not self.is_up:
             raise Unavailable("the model server did not answer: it is down", label="transport")
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
