@@ -56,7 +56,7 @@ class ToolFormat:
 
     trigger: the text whose appearance in free text begins a section, a prefix of `open + call_open`; "" where only a
         whole answer can be a section.
-    prefix: what a section that is the whole answer begins with; optional where there is no trigger.
+    prefix, suffix: what a section that is the whole answer may stand between; `prefix` must where there is a trigger.
     also: other texts that a reader takes for the beginning of a section.
     The texts around names and arguments are exactly what a grammar writes; readers skip blanks around their marks.
     after_name may hold `{index}`, the number of the call.
@@ -70,6 +70,7 @@ class ToolFormat:
     trigger: str = ""
     also: tuple[str, ...] = ()
     prefix: str = ""
+    suffix: str = ""
     open: str = ""
     close: str = ""
     call_open: str = ""

@@ -159,7 +159,7 @@ QWEN_XML = ToolFormat(
     after_key=">\n",
     argument_close="\n</parameter>\n",
     tokens=("<tool_call>", "</tool_call>"),
-    reasoning=_THINK_OPENED,
+    reasoning=replace(_THINK_OPENED, interrupted_by=("<tool_call>\n<function=",)),
 )
 GLM45 = ToolFormat(
     name="glm45",
@@ -209,6 +209,7 @@ PYTHONIC = ToolFormat(
     style=CallStyle.PYTHON,
     also=("<|python_start|>",),
     prefix="<|python_start|>",
+    suffix="<|python_end|>",
     open="[",
     close="]",
     between=", ",

@@ -93,7 +93,7 @@ def _answer(calls: ToolCalls, rules: Rules, call: Ref) -> Expr:
     section = seq(markup(row.lead, row, rules), rest, more, close)
     if row.prefix:
         prefix = markup(row.prefix, row, rules)
-        section = seq(prefix if row.trigger else opt(prefix), section)
+        section = seq(prefix if row.trigger else opt(prefix), section, opt(markup(row.suffix, row, rules)))
     return alt(section, _free(row)) if calls.auto else section
 
 

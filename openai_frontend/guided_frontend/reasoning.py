@@ -11,8 +11,8 @@ from guided_frontend.calls.source import BLANKS, Source
 class ReasoningSplitter:
     """Blanks just inside the markers and after the block are dropped.
 
-    inside: the prompt already opened the block. triggers: texts that begin the answer at once, in place of a block
-    that the prompt opened.
+    inside: the prompt already opened the block. triggers: texts that begin calls, where calls may also stand in place
+    of a block that the prompt opened, or end a block in some formats; none where only its closer ends a block.
     """
 
     def __init__(self, markers: Reasoning, inside: bool, triggers: tuple[str, ...] = ()) -> None:
@@ -47,15 +47,18 @@ class ReasoningSplitter:
             yield from self._thought(is_first=True)
         else:
             source.at = 0
+        in_calls = not self._markers.strays
         while (char := (yield from source.peek())) != "":
-            if self._markers.strays and (yield from source.accept(self._open)):
+            in_calls = in_calls or (yield from source.first_of(self._triggers)) != ""
+            if not in_calls and (yield from source.accept(self._open)):
                 yield from self._thought(is_first=False)
-            elif not (yield from self._stray()):
+            elif in_calls or not (yield from self._stray()):
                 source.at += 1
                 yield TextPiece(char)
             source.forget()
 
     def _stray(self) -> Reading[bool]:
+        """Step over markup that means nothing. Within calls it may be part of a text."""
         found = yield from self._source.first_of(self._markers.strays)
         self._source.at += len(found)
         return found != ""
@@ -69,7 +72,7 @@ class ReasoningSplitter:
         while (char := (yield from source.peek())) != "":
             if (yield from source.accept(self._close)):
                 return (yield from source.skip())
-            if (yield from source.first_of(self._markers.interrupted_by)):
+            if self._triggers and (yield from source.first_of(self._markers.interrupted_by)):
                 return
             source.at += 1
             source.forget()

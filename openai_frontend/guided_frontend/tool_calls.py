@@ -39,7 +39,7 @@ class CallParser:
         self._source, self._content = Source(), _Content()
         self.triggers = tuple(mark for mark in (row.trigger, *row.also) if mark)
         self._opening = row.marks(row.prefix + row.lead)
-        self._closing = row.marks(row.call_close + row.close)
+        self._closing = row.marks(row.call_close + row.close + row.suffix)
         self._reading = self._answer()
         self._num_started = self.num_calls = 0
 

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from guided_grammar.compiler import compile_spec
-from guided_grammar.errors import InvalidConstraint
-from guided_grammar.formats import FORMATS, proposed, tool_format
+from guided_grammar.errors import InvalidConstraint, UnsupportedConstraint
+from guided_grammar.formats import FORMATS, CallStyle, proposed, tool_format
+from guided_grammar.session import MaskEngine, Session
 from guided_grammar.spec import GrammarSpec, Kind
+from guided_grammar.vocabulary import Vocabulary
 from guided_testing.byte_tokenizer import accepts, compile_bytes
 
 TOOLS = [
@@ -204,3 +207,83 @@ def test_an_unknown_format_is_named_with_the_known_ones() -> None:
 )  # fmt: skip
 def test_a_chat_template_proposes_the_format_that_it_writes(template: str, name: str) -> None:
     assert proposed(template) == name
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in CALLING if FORMATS[n].trigger and FORMATS[n].style is not CallStyle.HARMONY]
+)
+def test_markers_are_written_as_their_tokens_and_never_spelled(name: str) -> None:
+    row = FORMATS[name]
+    marks = sorted(row.markers)
+    engine = MaskEngine(Vocabulary((*(bytes([b]) for b in range(256)), b"", *[b""] * len(marks)), (256,),
+                                   {mark: 257 + i for i, mark in enumerate(marks)}))  # fmt: skip
+    value = {"format": name, "tools": TOOLS, "choice": {"name": "now"}}
+    made = compile_spec(GrammarSpec(Kind.TOOLS, value))
+    session = engine.session(engine.compile(made.text, made.markers))
+    written = ""
+    while not session.is_complete:
+        token = first_legal(session, marks)
+        assert session.accept(token)
+        written += marks[token - 257] if token > 256 else chr(token) if token < 128 else ""
+    assert written.startswith(row.trigger) and "now" in written
+
+
+def first_legal(session: Session, marks: list[str]) -> int:
+    """A marker's token where one is legal, and then its spelling is not; else the first legal byte."""
+    bits = np.zeros((1, -(-(257 + len(marks)) // 32)), np.int32)
+    session.fill(bits, 0)
+    found = [int(i) for i in np.flatnonzero(np.unpackbits(bits.view(np.uint8), bitorder="little"))]
+    markers = [token for token in found if token > 256]
+    assert [mark for mark in markers if marks[mark - 257].encode()[0] in found] == []
+    return markers[0] if markers else found[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "where"),
+    [
+        ("qwen_xml", {"name": "f>g"}, "/tools/0/function/name"),
+        ("mistral_v11", {"name": "a b"}, "/tools/0/function/name"),
+        (
+            "pythonic",
+            {"name": "f", "parameters": {"properties": {"a-b": {}}, "required": ["a-b"]}},
+            "/tools/0/function",
+        ),
+        ("gemma4", {"name": "f", "parameters": {"properties": {"a b": {}}, "required": ["a b"]}}, "/tools/0/function"),
+        ("glm47", {"name": "f", "parameters": {"properties": {"<a": {}}, "required": ["<a"]}}, "/tools/0/function"),
+    ],
+)
+def test_names_that_a_format_cannot_write_are_refused_with_their_place(
+    name: str, tool: dict[str, Any], where: str
+) -> None:
+    with pytest.raises(UnsupportedConstraint, match="cannot") as caught:
+        compile_spec(GrammarSpec(Kind.TOOLS, {"format": name, "tools": [tool], "choice": "required"}))
+    assert caught.value.path.startswith(where)
+
+
+def test_f33_python_and_json_booleans_are_both_written() -> None:
+    tools = [{"name": "f", "parameters": {"properties": {"on": {"type": "boolean"}}, "required": ["on"]}}]
+    value = {"format": "qwen_xml", "tools": tools, "choice": "required"}
+    grammar = compile_bytes(compile_spec(GrammarSpec(Kind.TOOLS, value)).text)
+    texts = {word: f"<tool_call>\n<function=f>\n<parameter=on>\n{word}\n</parameter>\n</function>\n</tool_call>"
+             for word in ("true", "false", "True", "False", "yes", "TRUE")}  # fmt: skip
+    assert [word for word, text in texts.items() if accepts(grammar, text)] == ["true", "false", "True", "False"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "follows"),
+    [
+        ("gemma4", '<|tool_call>call:f{p:{n:[1,2],x:<|"|>a<|"|>}}<tool_call|>', True),
+        ("gemma4", "<|tool_call>call:f{p:{x:7}}<tool_call|>", False),
+        ("gemma4", '<|tool_call>call:f{p:{n:[<|"|>1<|"|>],x:<|"|>a<|"|>}}<tool_call|>', False),
+        ("lfm2", '<|tool_call_start|>[f(p={"x": "a", "n": [1, 2]})]<|tool_call_end|>', True),
+        ("lfm2", '<|tool_call_start|>[f(p={"x": None})]<|tool_call_end|>', False),
+        ("glm47", '<tool_call>f<arg_key>p</arg_key><arg_value>{"x": "a", "n": [1, 2]}</arg_value></tool_call>', True),
+        ("glm47", '<tool_call>f<arg_key>p</arg_key><arg_value>{"x": 1}</arg_value></tool_call>', False),
+    ],
+)
+def test_f40_nested_values_are_exact_in_every_style(name: str, text: str, follows: bool) -> None:
+    inner = {"type": "object", "properties": {"x": {"type": "string"}, "n": {"type": "array", "items": {"type": "integer"}}},
+             "required": ["x"], "additionalProperties": False}  # fmt: skip
+    tools = [{"name": "f", "parameters": {"properties": {"p": inner}, "required": ["p"]}}]
+    value = {"format": name, "tools": tools, "choice": "required"}
+    assert accepts(compile_bytes(compile_spec(GrammarSpec(Kind.TOOLS, value)).text), text) is follows

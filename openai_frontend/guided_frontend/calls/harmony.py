@@ -13,7 +13,8 @@ from guided_frontend.calls.source import BLANKS, Source
 from guided_frontend.json_scan import At, JsonScanner
 
 _HEADS = ("<|start|>", "<|channel|>")
-_ENDS = ("<|end|>", "<|return|>", "<|call|>", *_HEADS)
+_ENDS = ("<|end|>", "<|return|>", "<|start|>")
+_MARKS = (*_ENDS, "<|call|>", "<|channel|>")
 _FUNCTION = "functions."
 _MESSAGE = "<|message|>"
 _MAX_HEAD = 512
@@ -27,7 +28,7 @@ def read_answer(source: Source) -> Reading[None]:
         is_head = (yield from source.first_of(_HEADS)) or (yield from _is_recipient(source))
         if is_head and (yield from _message(source)):
             continue
-        mark = yield from source.first_of(_ENDS)
+        mark = yield from source.first_of(_MARKS)
         source.at += len(mark or char)
         if not mark:
             yield TextPiece(char)
@@ -43,12 +44,14 @@ def _is_recipient(source: Source) -> Reading[bool]:
 
 
 def _message(source: Source) -> Reading[bool]:
-    """A head and its message. False, and the position as it was, where no message follows."""
+    """A head and its message; a head that the answer ends in is markup. False, and the position as it was, where no
+    message follows."""
     start = source.at
     head = yield from source.until((_MESSAGE,), _MAX_HEAD)
     if head is None:
-        source.at = start
-        return False
+        is_cut = (yield from source.peek()) == ""
+        source.at = source.at if is_cut else start
+        return is_cut
     source.at += len(_MESSAGE)
     channels, recipients = _CHANNEL.findall(head), _RECIPIENT.findall(head)
     recipient = recipients[-1] if recipients else "assistant"

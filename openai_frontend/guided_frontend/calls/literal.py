@@ -80,10 +80,19 @@ class _Reader:
     def _pair(self) -> str:
         self._peek()
         quote = self._quote()
-        key = self._string(quote) if quote else string_of(self._word())
+        key = self._string(quote) if quote else string_of(self._bare_key())
         if not self._accept(":"):
             raise NotALiteral
         return f"{key}: {self.value()}"
+
+    def _bare_key(self) -> str:
+        if not self._bare:
+            return self._word()
+        start = self._at
+        self._at = self._text.find(":", start)
+        if self._at < 0:
+            raise NotALiteral
+        return self._text[start : self._at].strip()
 
     def _quote(self) -> str:
         return next((quote for quote in self._quotes if self._text.startswith(quote, self._at)), "")

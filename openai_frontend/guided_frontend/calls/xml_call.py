@@ -54,10 +54,21 @@ def _argument(source: Source, row: ToolFormat) -> Reading[tuple[str, str] | None
     yield from source.accept(first)
     for mark in others:
         yield from source.accept_after_blanks(mark)
-    closer = row.argument_close.strip()
-    value = None if key is None else (yield from source.until((closer,)))
-    if key is None or value is None:
-        return None
-    yield from source.accept(closer)
-    value = value.removeprefix("\n") if row.after_key.endswith("\n") else value
-    return key.strip(), value.removesuffix("\n") if row.argument_close.startswith("\n") else value
+    value = None if key is None else (yield from _value(source, row))
+    return None if key is None or value is None else (key.strip(), value)
+
+
+def _value(source: Source, row: ToolFormat) -> Reading[str | None]:
+    """The text up to its closer, or where there is none in all of the answer, up to the next markup of the call."""
+    start, closer = source.at, row.argument_close.strip()
+    is_padded = row.after_key.endswith("\n") and (yield from source.accept("\n"))
+    if is_padded and (yield from source.accept(closer)):
+        return ""
+    value = yield from source.until(("\n" + closer if is_padded else closer,))
+    if value is None:
+        source.at = start
+        marks = (row.argument_open, row.after_arguments, row.call_close.strip())
+        value = yield from source.until(tuple(mark for mark in marks if mark))
+        return None if value is None else value.strip("\n")
+    yield from source.accept_after_blanks(closer)
+    return value
