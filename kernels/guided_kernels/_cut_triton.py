@@ -55,15 +55,17 @@ def cut_rows(edited_ptr, kind_ptr, index_ptr, bits_ptr, temperature_ptr, top_k_p
     scale = draw_scale(temperature)
     t = tl.arange(0, TILES)
     start = row.to(tl.int64) * num_tiles
-    high = tl.load(max_ptr + start + t, mask=t < num_tiles, other=NEG_INF)
-    part = tl.load(sum_ptr + start + t, mask=t < num_tiles, other=0.0)
+    dense = (kind == K_FREE) | (kind == K_BITS)
+    # Rows of other kinds have no tiles: what stands there is old memory.
+    filled = tl.where(dense, num_tiles, 0)
+    high = tl.load(max_ptr + start + t, mask=t < filled, other=NEG_INF)
+    part = tl.load(sum_ptr + start + t, mask=t < filled, other=0.0)
     best = tl.max(high, 0)
     whole = tl.sum(part * tl.exp2((high - tl.where(best == NEG_INF, 0.0, best)) * scale), 0)
     cut = tl.full((), NEG_INF, tl.float32)
     cut_id = tl.full((), BIG, tl.int32)
-    dense = (kind == K_FREE) | (kind == K_BITS)
     narrows = (top_k > 0) | (top_p < 1.0) | (least > 0.0)
-    if dense & narrows & (temperature >= COLDEST) & (best > NEG_INF) & (whole == whole):
+    if narrows & (temperature >= COLDEST) & (best > NEG_INF) & (whole == whole):
         # Twice the same search: for top-k, which wants tokens, then for top-p, which wants a share of their weight.
         for search in range(2):
             active = tl.where(search == 0, top_k > 0, top_p < 1.0)

@@ -18,6 +18,7 @@ from guided_kernels._top_triton import top_rows
 from guided_kernels._triton_math import CONSTRAINED, RAW, SILENT
 from guided_kernels.edits import Edits
 from guided_kernels.params import SampleParams
+from guided_kernels.plan import ANYTHING, Plan
 from guided_kernels.rows import MAX_IDS, Rows
 from guided_kernels.sampled import LogprobsOf, Sampled
 
@@ -53,9 +54,9 @@ def sample(
     top_logprobs: int = 0,
     edits: Edits | None = None,
     logprobs: LogprobsOf = "raw",
-    filters: bool = True,
+    plan: Plan = ANYTHING,
 ) -> Sampled:
-    """As `guided_kernels.sample.sample`. filters=False: no row has top-k, top-p or min-p, which saves a launch.
+    """As `guided_kernels.sample.sample`.
 
     Rows may not point outside their tables: nothing looks, as looking would stall the step. Edits cost a float32 copy
     of the logits.
@@ -72,30 +73,32 @@ def sample(
         return result
     law, strides = _LAW[logprobs], (logits.stride(0), edited.stride(0), rows.bits.stride(0))
     size = vocab, rows.bits.shape[1]
-    tail = vocab % 32 != 0
-    shape = {"HAS_TAIL": tail, "BLOCK": BLOCK}
+    shape = {"HAS_TAIL": vocab % 32 != 0, "BLOCK": BLOCK}
     width = triton.next_power_of_2(num_tiles)
     stats = tiles.high, tiles.total
     law_stats = tiles.law_high, tiles.law_total
     table = rows.kind, rows.index, rows.bits
-    tile_stats[(num_rows, num_tiles)](
-        logits, edited, *table, params.temperature, *stats, tiles.first, *law_stats, *size, *strides, num_tiles,
-        LAW=law, **shape)  # fmt: skip
-    if filters:
+    if plan.dense or law == RAW:
+        tile_stats[(num_rows, num_tiles)](
+            logits, edited, *table, params.temperature, *stats, tiles.first, *law_stats, *size, *strides, num_tiles,
+            LAW=law, **shape)  # fmt: skip
+    if plan.dense and plan.filters:
         cut_rows[(num_rows,)](
             edited, *table, params.temperature, params.top_k, params.top_p, params.min_p, *stats,
             tiles.cut_value, tiles.cut_id, *size, *strides[1:], num_tiles,
             TILES=width, num_warps=8, **shape)  # fmt: skip
     drawn = result.ids, result.logprobs, result.status
-    draw_rows[(num_rows,)](
-        logits, edited, *table, params.temperature, params.min_p, params.seed, params.step, *stats, tiles.first,
-        *law_stats, tiles.cut_value, tiles.cut_id, *drawn, *size, *strides, num_tiles,
-        LAW=law, FILTERS=filters, TILES=width, **shape)  # fmt: skip
-    draw_ids[(num_rows,)](
-        logits, edited, rows.kind, rows.index, rows.ids, rows.num_ids, params.temperature, params.top_k, params.top_p,
-        params.min_p, params.seed, params.step, *law_stats, *drawn, result.top_ids, result.top_logprobs, vocab,
-        *strides[:2], rows.ids.stride(0), num_tiles, top_logprobs,
-        LAW=law, FILTERS=filters, K=MAX_IDS, TILES=width)  # fmt: skip
+    if plan.dense:
+        draw_rows[(num_rows,)](
+            logits, edited, *table, params.temperature, params.min_p, params.seed, params.step, *stats, tiles.first,
+            *law_stats, tiles.cut_value, tiles.cut_id, *drawn, *size, *strides, num_tiles,
+            LAW=law, FILTERS=plan.filters, TILES=width, **shape)  # fmt: skip
+    if plan.listed:
+        draw_ids[(num_rows,)](
+            logits, edited, rows.kind, rows.index, rows.ids, rows.num_ids, params.temperature, params.top_k,
+            params.top_p, params.min_p, params.seed, params.step, *law_stats, *drawn, result.top_ids,
+            result.top_logprobs, vocab, *strides[:2], rows.ids.stride(0), num_tiles, top_logprobs,
+            LAW=law, FILTERS=plan.filters, K=MAX_IDS, TILES=width)  # fmt: skip
     if top_logprobs and law != SILENT:
         source = logits if law == RAW else edited
         top_rows[(num_rows,)](

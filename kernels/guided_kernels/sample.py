@@ -8,6 +8,7 @@ from guided_kernels import cpu
 from guided_kernels.check import check
 from guided_kernels.edits import Edits
 from guided_kernels.params import SampleParams
+from guided_kernels.plan import ANYTHING, Plan
 from guided_kernels.rows import Rows
 from guided_kernels.sampled import LogprobsOf, Sampled
 
@@ -19,6 +20,7 @@ def sample(
     top_logprobs: int = 0,
     edits: Edits | None = None,
     logprobs: LogprobsOf = "raw",
+    plan: Plan = ANYTHING,
 ) -> Sampled:
     """Draw one token per row from softmax(logits + edits, over what the row allows).
 
@@ -30,6 +32,7 @@ def sample(
     top_logprobs: k, from 0 to MAX_TOP_LOGPROBS (and to vocab).
     logprobs: which distribution is reported (see `Sampled`); "raw" costs a read of the whole row, so pass "none" when
     nobody asked.
+    plan: what the caller knows about the rows; on a GPU it saves launches.
     Raises ValueError for a wrong shape, dtype or device; faults of values end in `Sampled.status`.
     """
     check(logits, rows, params, top_logprobs, edits)
@@ -37,4 +40,4 @@ def sample(
         return cpu.sample(logits, rows, params, top_logprobs, edits, logprobs)
     from guided_kernels import gpu  # imports triton, which a server on a CPU need not load
 
-    return gpu.sample(logits, rows, params, top_logprobs, edits, logprobs)
+    return gpu.sample(logits, rows, params, top_logprobs, edits, logprobs, plan)

