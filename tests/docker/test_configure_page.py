@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ def test_the_model_configuration_sets_every_parameter_to_its_default() -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name)
-def test_variables_that_the_docs_name_exist(path: Any) -> None:
+def test_variables_that_the_docs_name_exist(path: Path) -> None:
     known = {*engine_variables(), *frontend_variables(), "GUIDED_CACHE", "GUIDED_HTTP_PORT", "GUIDED_GRPC_PORT"}
     known |= {"GUIDED_METRICS_PORT"}
     assert set(re.findall(r"\bGUIDED_[A-Z_]*[A-Z]\b", path.read_text())) <= known

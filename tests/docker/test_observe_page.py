@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from guided_engine.metrics import COUNTERS, GAUGES, HISTOGRAMS
+from guided_frontend.backend import Origin
 from guided_frontend.metrics import Metrics
 from guided_frontend.observe import Outcome, Record
 from guided_testing.deployment import ROOT
@@ -42,7 +43,7 @@ def test_every_outcome_is_explained() -> None:
 
 def test_every_field_of_the_log_line_is_explained(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", logger="guided_frontend.requests"):
-        Record("req_1", "chat").log()
+        Record(Origin("req_1", {}), "chat").log()
     fields = set(re.findall(r'"(\w+)": ', re.sub(r"\{[^{}]*\}", "0", caplog.messages[0][1:-1])))
     listed = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?`) \|", section("The request log"), re.MULTILINE)))
     assert set(listed) - {"error", "completions"} == fields

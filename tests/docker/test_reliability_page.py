@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from guided_testing.deployment import ROOT, documents
@@ -56,9 +57,15 @@ def test_d78_what_the_openai_subset_refuses_is_told() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda p: p.name)
-def test_links_between_pages_lead_somewhere(path: pytest.Module) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):  # type: ignore[attr-defined]
+def test_links_between_pages_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
         assert (DOCS / target).exists() or target.startswith("../perf/report"), target
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda p: p.name)
+def test_files_of_the_deployment_that_the_docs_name_exist(path: Path) -> None:
+    named = re.findall(r"\bdocker/[\w./-]*\w", path.read_text())
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_every_alert_is_explained() -> None:
