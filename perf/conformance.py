@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import chain, islice
 from pathlib import Path
 
 from guided_grammar.conformance.case import Case, Status, Verdict
@@ -48,17 +49,19 @@ def main() -> int:
     """Exit status 1 if we accepted any invalid instance."""
     options = _parser().parse_args()
     setting = Setting(replace(DEFAULT_LIMITS, schema_bytes=1 << 22), options.tokenizer, options.vocab_size)
+    selected = {name: list(_selected(Path(options.data), globs, options.every)) for name, globs in CORPORA.items()}
+    flat = list(chain.from_iterable(selected.values()))
+    everything = list(run(flat, setting, options.seconds))
+    ours, rivals = iter(everything), {rival: _rival(rival, flat, options.seconds) for rival in RIVALS}
     parts = [_heading(options)]
     totals: list[tuple[str, Score, list[Score]]] = []
-    everything: list[Verdict] = []
-    for name, patterns in CORPORA.items():
-        selected = list(_selected(Path(options.data), patterns, options.every))
-        ours = list(run(selected, setting, options.seconds))
-        theirs = [score(rival, list(_rival(rival, selected, options.seconds))) for rival in RIVALS]
-        totals.append((name, score("ours", ours), theirs))
-        everything += ours
-        parts.append(_section(name, ours, theirs))
-        sys.stderr.write(f"{name}: {len(selected)} cases\n")
+    for name, asked in selected.items():
+        verdicts = list(islice(ours, len(asked)))
+        num_schemas = sum(case.spec.kind is Kind.JSON_SCHEMA for case in asked)
+        theirs = [score(rival, list(islice(judged, num_schemas))) for rival, judged in rivals.items()]
+        totals.append((name, score("ours", verdicts), theirs))
+        parts.append(_section(name, verdicts, theirs))
+        sys.stderr.write(f"{name}: {len(asked)} cases\n")
     parts.insert(1, _summary(totals))
     Path(options.out).write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     if options.json:
