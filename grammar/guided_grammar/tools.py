@@ -70,11 +70,11 @@ def tools_expr(value: Any, rules: Rules, budget: Budget, limits: Limits) -> Expr
     return _answer(calls, rules, rules.add(alt(*bodies), "call"))
 
 
-def _free(row: ToolFormat) -> Expr:
+def _free(row: ToolFormat, rules: Rules) -> Expr:
     """Text that is no section of a row without a trigger: it begins with neither blanks nor markup."""
     firsts = {*_BLANKS, *(mark[0] for mark in (row.lead + row.before_name, *row.also) if mark)}
     first = chars(difference(ALL, normalise((ord(char), ord(char)) for char in firsts)))
-    return opt(seq(first, repeat(chars(ALL), 0, None)))
+    return opt(seq(first, rules.add(Dispatch((), True, _unwanted(row)), "free")))
 
 
 def _answer(calls: ToolCalls, rules: Rules, call: Ref) -> Expr:
@@ -89,17 +89,18 @@ def _answer(calls: ToolCalls, rules: Rules, call: Ref) -> Expr:
     if calls.auto and row.trigger:
         after = markup(row.lead.removeprefix(row.trigger), row, rules)
         tail = rules.add(seq(after, rest, more if nests else EMPTY, close), "triggered")
-        return Dispatch(((row.trigger, tail),), calls.parallel and not row.is_single, _thoughts(row))
+        return Dispatch(((row.trigger, tail),), calls.parallel and not row.is_single, _unwanted(row))
     section = seq(markup(row.lead, row, rules), rest, more, close)
     if row.prefix:
         prefix = markup(row.prefix, row, rules)
         section = seq(prefix if row.trigger else opt(prefix), section, opt(markup(row.suffix, row, rules)))
-    return alt(section, _free(row)) if calls.auto else section
+    return alt(section, _free(row, rules)) if calls.auto else section
 
 
-def _thoughts(row: ToolFormat) -> tuple[str, ...]:
-    """A block of reasoning, where there is one, came before the answer: none begins within."""
-    return (row.reasoning.open.strip(),) if row.reasoning else ()
+def _unwanted(row: ToolFormat) -> tuple[str, ...]:
+    """Texts that free text never holds: what a reader also takes for calls, and the opener of a block of reasoning,
+    which came before the answer where there is one."""
+    return (*row.also, *((row.reasoning.open.strip(),) if row.reasoning else ()))
 
 
 def _body(row: ToolFormat, tool: Tool, rules: Rules, budget: Budget, limits: Limits) -> Expr:

@@ -39,7 +39,7 @@ class CallParser:
         self._source, self._content = Source(), _Content()
         self.triggers = tuple(mark for mark in (row.trigger, *row.also) if mark)
         self._opening = row.marks(row.prefix + row.lead)
-        self._closing = row.marks(row.call_close + row.close + row.suffix)
+        self._call_closing, self._closing = row.marks(row.call_close), row.marks(row.close + row.suffix)
         self._reading = self._answer()
         self._num_started = self.num_calls = 0
 
@@ -94,10 +94,9 @@ class CallParser:
             if not (yield from self._call()):
                 break
             is_any = True
-            for closing in self._closing:
-                yield from source.close(closing)
+            is_closed = yield from self._closed()
             mark = source.at
-            if not (yield from self._goes_on()):
+            if is_closed or not (yield from self._goes_on()):
                 break
         if self._num_started > num_started and self._num_started > self.num_calls:
             return True
@@ -106,6 +105,15 @@ class CallParser:
 
     def _call(self) -> Reading[bool]:
         return (yield from READERS[self._row.style](self._source, self._row, self._schemas))
+
+    def _closed(self) -> Reading[bool]:
+        """Step over the markup after a call; whether the section ends with it."""
+        for closing in self._call_closing:
+            yield from self._source.close(closing)
+        is_closed = False
+        for closing in self._closing:
+            is_closed |= yield from self._source.close(closing)
+        return is_closed
 
     def _goes_on(self) -> Reading[bool]:
         """Whether another call of this section follows; steps over what parts them."""

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from guided_frontend.json_scan import At, JsonScanner
 from guided_frontend.tool_calls import CallArguments, CallEnd, CallParser, CallStart, Piece, TextPiece
-from guided_grammar.formats import HERMES
+from guided_grammar.format_rows import HERMES, LFM2, MINIMAX_M2, MISTRAL_V3
+from guided_grammar.formats import ToolFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -115,3 +116,18 @@ def test_the_scanner_accepts_json_and_ends_where_it_ends(value: Any, indented: b
 def test_the_scanner_stops_at_the_character_that_is_no_json(text: str) -> None:
     scanner = JsonScanner()
     assert [scanner.feed(char) for char in text] == [True] * (len(text) - 1) + [False]
+
+
+@pytest.mark.parametrize(
+    ("row", "text", "content"),
+    [
+        (MISTRAL_V3, '[TOOL_CALLS][{"name": "f", "arguments": {}}], {"name": "g", "arguments": {}}', ', {"name": "g", "arguments": {}}'),
+        (LFM2, "<|tool_call_start|>[f()]<|tool_call_end|>, g(a=1)", ", g(a=1)"),
+        (MINIMAX_M2, '<minimax:tool_call><invoke name="f"></invoke></minimax:tool_call><invoke name="g">', '<invoke name="g">'),
+    ],
+)  # fmt: skip
+def test_after_the_end_of_a_section_nothing_is_a_call_without_its_opening_markup(
+    row: ToolFormat, text: str, content: str
+) -> None:
+    parser = CallParser(row)
+    assert fold([*parser.feed(text), *parser.finish()]) == (content, [("f", "{}", True)])

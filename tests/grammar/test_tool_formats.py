@@ -171,6 +171,13 @@ def test_auto_leaves_text_free_and_binds_what_the_markup_opens(name: str) -> Non
     assert accepts(auto, f"Let me see. {one}") or not tool_format(name).trigger
 
 
+@pytest.mark.parametrize("name", [n for n in CALLING if FORMATS[n].also])
+def test_free_text_never_holds_other_markup_that_a_reader_takes_for_calls(name: str) -> None:
+    auto = compiled(name, "auto")
+    assert accepts(auto, "Well, f(1) and [a].")
+    assert [mark for mark in FORMATS[name].also if accepts(auto, f"Well {mark} so")] == []
+
+
 @pytest.mark.parametrize("name", [n for n in CALLING if FORMATS[n].reasoning and FORMATS[n].trigger])
 def test_f14_no_block_of_reasoning_begins_within_an_answer(name: str) -> None:
     reasoning = FORMATS[name].reasoning

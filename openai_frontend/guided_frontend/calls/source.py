@@ -84,12 +84,14 @@ class Source:
         self.at = self.at if found else start
         return found
 
-    def close(self, mark: str) -> Reading[None]:
+    def close(self, mark: str) -> Reading[bool]:
         """Step over blanks and `mark`, or as much of it as the text ends with."""
         start = self.at
         yield from self.skip()
-        if not (yield from self.accept(mark)):
+        found = yield from self.accept(mark)
+        if not found:
             self.at = len(self._text) if self.ended and mark.startswith(self._text[self.at :]) else start
+        return found
 
     def until(self, marks: tuple[str, ...], limit: int | None = None) -> Reading[str | None]:
         """The text up to the first of `marks`, which is not stepped over.
