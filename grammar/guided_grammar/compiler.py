@@ -15,7 +15,7 @@ from guided_grammar.emit import to_ebnf
 from guided_grammar.errors import InvalidConstraint, LimitExceeded
 from guided_grammar.formats import tool_format
 from guided_grammar.gbnf import parse_gbnf
-from guided_grammar.ir import Expr, Rules
+from guided_grammar.ir import Expr, Rules, alt
 from guided_grammar.limits import DEFAULT_LIMITS, Limits
 from guided_grammar.regex import regex_expr
 from guided_grammar.schema import compile_into
@@ -66,8 +66,19 @@ def _expr(spec: GrammarSpec, rules: Rules, budget: Budget, limits: Limits) -> Ex
         case Kind.CHOICE:
             return choice_expr(spec.value, rules, limits)
         case Kind.TOOLS:
-            return tools_expr(spec.value, rules, budget, limits)
+            return _calls_expr(spec.value, rules, budget, limits)
     raise InvalidConstraint(f"{spec.kind.value} has no grammar", keyword="constraint")
+
+
+def _calls_expr(value: Any, rules: Rules, budget: Budget, limits: Limits) -> Expr:
+    """Calls, or the answers of the spec that `or` holds."""
+    calls = tools_expr(value, rules, budget, limits)
+    if value.get("or") is None:
+        return calls
+    other = GrammarSpec.from_json(json.dumps(value["or"]))
+    if other.kind is Kind.TOOLS:
+        raise InvalidConstraint("must not hold tools itself", keyword="or")
+    return alt(calls, _expr(other, rules, budget, limits))
 
 
 def _schema_expr(value: Any, rules: Rules, budget: Budget, limits: Limits) -> Expr:

@@ -35,7 +35,8 @@ class GrammarSpec:
     gbnf         str: a GBNF grammar with a rule `root`
     choice       list[str]: the output is exactly one of them
     tools        {"format": str, "tools": [{"name", "parameters", "strict"}],
-                  "choice": "auto" | "required" | {"name": str}, "parallel": bool}
+                  "choice": "auto" | "required" | {"name": str}, "parallel": bool,
+                  "or": optional {"kind", "value"} of another spec: the answer is calls or meets that one}
     """
 
     kind: Kind

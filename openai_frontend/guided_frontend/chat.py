@@ -15,6 +15,7 @@ from guided_grammar.formats import CallStyle
 from guided_grammar.spec import Kind
 
 from guided_frontend import chunks, conversation, served, translate
+from guided_frontend.calls_or_document import CallsOrDocument
 from guided_frontend.chunks import ChoiceReader, Envelope, MessageBuilder
 from guided_frontend.errors import ApiError
 from guided_frontend.observe import Record
@@ -186,7 +187,9 @@ def _reader(index: int, job: Job, model: ServedModel) -> ChoiceReader:
     schemas = {tool.function.name: tool.function.parameters for tool in job.plan.constraint.shown}
     # A harmony answer is made of messages on channels even where no tool can be called.
     parses = job.plan.constraint.spec.kind is Kind.TOOLS or model.format.style is CallStyle.HARMONY
-    calls = CallParser(model.format, schemas) if parses else None
+    has_document = parses and "or" in (job.plan.constraint.spec.value or {})
+    reader = CallsOrDocument if has_document else CallParser
+    calls = reader(model.format, schemas) if parses else None
     markers = model.format.reasoning if job.inside or job.plan.thinks else None
     triggers = () if calls is None else calls.triggers
     thoughts = None if markers is None else ReasoningSplitter(markers, job.inside, triggers)

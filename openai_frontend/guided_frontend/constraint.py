@@ -1,6 +1,7 @@
 """Which one constraint a request asks for. Pure.
 
 Order: forced tool, guided_choice, guided_regex, guided_grammar, guided_json, response_format, tools left to the model.
+With allow_tools_with_response_format the last two are one constraint.
 `structured_outputs` is another spelling of the guided fields.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guided_grammar.formats import ToolFormat
+from guided_grammar.formats import CallStyle, ToolFormat
 from guided_grammar.spec import FREE, GrammarSpec, Kind
 
 from guided_frontend.errors import BadRequest
@@ -38,9 +39,23 @@ def of_chat(body: ChatRequest, family: ToolFormat, shows_tools: bool) -> Constra
         spec = _calls(family, callable_tools, mode, body.parallel_tool_calls)
         return Constraint(spec, "tools", tuple(body.tools))
     output = of_text(body)
+    if output.field == "response_format" and mode == "auto" and body.allow_tools_with_response_format and shows_tools:
+        return _document_or_calls(family, callable_tools, body, output)
     if output.spec is not FREE or mode == "none" or not body.tools or not shows_tools:
         return output
     return Constraint(_calls(family, callable_tools, "auto", body.parallel_tool_calls), "tools", tuple(body.tools))
+
+
+def _document_or_calls(
+    family: ToolFormat, tools: Sequence[Tool], body: ChatRequest, document: Constraint
+) -> Constraint:
+    """One grammar: the model writes the document or calls tools, whichever it begins with."""
+    field = "allow_tools_with_response_format"
+    if not family.trigger or family.style is CallStyle.HARMONY:
+        raise BadRequest(f"{field}: calls of this model's format cannot be told from a document", field)
+    spec = _calls(family, tools, "required", body.parallel_tool_calls)
+    value = {**spec.value, "or": {"kind": document.spec.kind.value, "value": document.spec.value}}
+    return Constraint(GrammarSpec(Kind.TOOLS, value), "response_format", tuple(body.tools))
 
 
 def of_text(body: Generation) -> Constraint:

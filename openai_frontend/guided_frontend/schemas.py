@@ -174,6 +174,7 @@ class ChatRequest(Generation):
     tools: list[Tool] = []
     tool_choice: Literal["auto", "none", "required"] | NamedTool | AllowedChoice | None = None
     parallel_tool_calls: bool = True
+    allow_tools_with_response_format: bool = False
     think: bool | None = None
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     thinking_token_budget: Positive | None = None

@@ -88,7 +88,7 @@ VALID: dict[str, Any] = {
     "max_completion_tokens": 5, "max_tokens": 5, "n": 2, "temperature": 0, "top_p": 0.5, "top_k": -1, "min_p": 0.1, "seed": 1,
     "stop": ["a"], "logit_bias": {"5": -100}, "frequency_penalty": -2, "presence_penalty": 2, "repetition_penalty": 1.1,
     "logprobs": True, "stream": True, "stream_options": {"include_usage": True}, "response_format": {"type": "text"},
-    "tools": [], "tool_choice": "none", "parallel_tool_calls": False, "think": False, "reasoning_effort": "none",
+    "tools": [], "tool_choice": "none", "parallel_tool_calls": False, "allow_tools_with_response_format": True, "think": False, "reasoning_effort": "none",
     "chat_template_kwargs": {"x": 1}, "thinking_token_budget": 5, "modalities": ["text"], "user": "u", "safety_identifier": "u",
     "metadata": {"a": "b"}, "store": False, "service_tier": "auto", "prompt_cache_key": "k", "prompt_cache_retention": "24h",
     "model": "default", "messages": [{"role": "user", "content": [{"type": "text", "text": "x"}]}],

@@ -7,7 +7,7 @@ import pytest
 from guided_frontend import constraint
 from guided_frontend.errors import BadRequest
 from guided_frontend.schemas import ChatRequest
-from guided_grammar.formats import CONTENT_ONLY, HERMES
+from guided_grammar.formats import CONTENT_ONLY, HERMES, tool_format
 from guided_grammar.spec import FREE, GrammarSpec, Kind
 
 SCHEMA = {"type": "object", "properties": {"b": {}, "a": {}}}
@@ -59,6 +59,34 @@ def test_p103_f59_a_forced_tool_wins_over_everything(choice: Any, other: dict[st
 @pytest.mark.parametrize("other", IN_ORDER, ids=lambda o: next(iter(o)))
 def test_f58_any_constraint_wins_over_auto_tools_and_hides_them(other: dict[str, Any]) -> None:
     assert of(**TOOLS, **other) == of(**other)
+
+
+def test_tools_and_a_response_format_share_one_grammar_when_asked_to() -> None:
+    got = of(**TOOLS, **FORMAT, allow_tools_with_response_format=True)
+    assert (got.spec.kind, got.field, len(got.shown)) == (Kind.TOOLS, "response_format", 2)
+    assert got.spec.value["choice"] == "required"
+    assert got.spec.value["or"] == {"kind": "json_schema", "value": of(**FORMAT).spec.value}
+
+
+@pytest.mark.parametrize(
+    ("fields", "same"),
+    [
+        ({**TOOLS, **JSON}, JSON),
+        (FORMAT, FORMAT),
+        ({**TOOLS, **FORMAT, "tool_choice": "none"}, FORMAT),
+        (TOOLS, TOOLS),
+        ({**TOOLS, **FORMAT, "tool_choice": "required"}, {**TOOLS, "tool_choice": "required"}),
+    ],
+)  # fmt: skip
+def test_without_both_the_permission_changes_nothing(fields: dict[str, Any], same: dict[str, Any]) -> None:
+    assert of(**fields, allow_tools_with_response_format=True) == of(**same)
+
+
+@pytest.mark.parametrize("row", ["llama3_json", "pythonic", "gpt_oss"])
+def test_a_format_whose_calls_look_like_documents_cannot_have_both(row: str) -> None:
+    wanted = body(**TOOLS, **FORMAT, allow_tools_with_response_format=True)
+    with pytest.raises(BadRequest, match="allow_tools_with_response_format"):
+        constraint.of_chat(wanted, tool_format(row), True)
 
 
 def test_f6_tools_travel_with_name_schema_and_strictness() -> None:
