@@ -160,18 +160,19 @@ class Rig:
         self.grammars = Grammars(loaded.tokenizer.vocabulary, InProcess(), config.grammar_cache_bytes)
         prepare(self.runner.vocab_size, loaded.dtype, loaded.device)
 
-    def run(self, cases: list[tuple[str, GrammarSpec | None, int]], jump_forward: bool) -> Run:
-        """cases: prompt, constraint, tokens to generate (exactly, when free)."""
+    def run(self, cases: list[tuple[str, GrammarSpec | None, int]], rows: int, jump_forward: bool) -> Run:
+        """cases: prompt, constraint, tokens to generate (exactly, when free). `rows` of them are under way at a time."""
         tally = Tally()
         # no prefix copies: every arm reads its prompts
         scheduler = Scheduler(self.runner.cache, self.config.step_tokens, 3600.0, prefix_cache=False)
         clock = StageClock(time.process_time if self.loaded.device.type == "cpu" else time.perf_counter)
         engine = Engine(scheduler, self.runner, self.grammars, 4096, Metrics(tally), print, clock)
         ears = [Ear() for _ in cases]
-        for ear, (prompt, spec, count) in zip(ears, cases, strict=True):
-            scheduler.add(self._request(ear, prompt, spec, count, jump_forward))
+        waiting = [self._request(e, *case, jump_forward) for e, case in zip(ears, cases, strict=True)][::-1]
         wall, cpu = time.perf_counter(), time.process_time()
-        while scheduler.requests:
+        while waiting or scheduler.requests:
+            while waiting and len(scheduler.requests) < rows:
+                scheduler.add(waiting.pop())
             engine.step_and_deliver()
         if self.loaded.device.type == "cuda":
             torch.cuda.synchronize()
@@ -199,9 +200,9 @@ def chat(text: str) -> str:
 
 
 def batch_of(rows: int) -> list[tuple[str, GrammarSpec]]:
-    """`rows` requests, the four families in turn; numbered, so that no two prompts are equal."""
+    """`rows` requests, at least one of each family; numbered, so that no two prompts are equal."""
     families = list(FAMILIES.values())
-    chosen = [families[i % len(families)] for i in range(rows)]
+    chosen = [families[i % len(families)] for i in range(max(rows, len(families)))]
     return [(chat(f"({i}) {p}"), GrammarSpec(Kind.JSON_SCHEMA, {"schema": s})) for i, (p, s) in enumerate(chosen)]
 
 
@@ -215,10 +216,10 @@ def paired(rig: Rig, rows: int, rounds: int, clock: str) -> None:
     ratios: dict[str, list[float]] = {"masked": [], "jump": []}
     last: dict[str, Run] = {}
     for _ in range(rounds):
-        masked = rig.run([(p, s, MAX_TOKENS) for p, s in batch], jump_forward=False)
+        masked = rig.run([(p, s, MAX_TOKENS) for p, s in batch], rows, jump_forward=False)
         counts = [ear.usage["completion_tokens"] for ear in masked.ears]
-        free = rig.run([(p, None, n) for (p, _), n in zip(batch, counts, strict=True)], jump_forward=False)
-        jump = rig.run([(p, s, MAX_TOKENS) for p, s in batch], jump_forward=True)
+        free = rig.run([(p, None, n) for (p, _), n in zip(batch, counts, strict=True)], rows, jump_forward=False)
+        jump = rig.run([(p, s, MAX_TOKENS) for p, s in batch], rows, jump_forward=True)
         last = {"free": free, "masked": masked, "jump": jump}
         base = getattr(free, clock) / free.tokens
         for arm in ratios:
@@ -226,7 +227,7 @@ def paired(rig: Rig, rows: int, rounds: int, clock: str) -> None:
     for arm, run in last.items():
         seconds = getattr(run, clock)
         say("arm", arm=arm, rows=rows, clock=clock, tokens=run.tokens, steps=run.steps, seconds=round(seconds, 3),
-            ms_per_token=round(1000 * seconds / run.tokens, 2), requests_per_second=round(rows / seconds, 3),
+            ms_per_token=round(1000 * seconds / run.tokens, 2), requests_per_second=round(len(batch) / seconds, 3),
             forced=sum(ear.usage["forced_tokens"] for ear in run.ears), stages=run.stages)  # fmt: skip
     for arm, values in ratios.items():
         say("constrained_over_unconstrained_tpot", arm=arm, batch=rows, ratio=round(statistics.median(values), 3),
@@ -235,7 +236,7 @@ def paired(rig: Rig, rows: int, rounds: int, clock: str) -> None:
     say("python_ms_per_step", rows=rows,
         **{arm: round(1000 * overhead[arm] / run.steps, 3) for arm, run in last.items()})  # fmt: skip
     valid = sum(_is_whole(ear.text) for arm in ("masked", "jump") for ear in last[arm].ears)
-    say("whole_documents", rows=rows, whole=valid, of=2 * rows)
+    say("whole_documents", rows=rows, whole=valid, of=2 * len(batch))
 
 
 def _is_whole(text: str) -> bool:
@@ -248,8 +249,8 @@ def _is_whole(text: str) -> bool:
 
 def against_generate(rig: Rig, loaded: Loaded, rows: int, count: int, clock: str) -> None:
     """A fixed batch of free answers: the engine, and `transformers.generate` with the model's own attention."""
-    ids = [loaded.tokenizer.encode(p) for p, _ in batch_of(rows)]
-    ours = rig.run([(p, None, count) for p, _ in batch_of(rows)], jump_forward=False)
+    ids = [loaded.tokenizer.encode(p) for p, _ in batch_of(rows)[:rows]]
+    ours = rig.run([(p, None, count) for p, _ in batch_of(rows)[:rows]], rows, jump_forward=False)
     width = max(map(len, ids))
     pad = [[0] * (width - len(i)) for i in ids]
     tokens = torch.tensor([p + i for p, i in zip(pad, ids, strict=True)], device=loaded.device)
@@ -299,7 +300,7 @@ def main() -> None:
     say("run", model=loaded.path, device=str(loaded.device), dtype=str(loaded.dtype),
         threads=torch.get_num_threads(), capability=torch.backends.cpu.get_cpu_capability(), **stamp())  # fmt: skip
     rig = Rig(loaded, config)
-    rig.run([(p, s, 8) for p, s in batch_of(2)], jump_forward=True)
+    rig.run([(p, s, 8) for p, s in batch_of(2)], 2, jump_forward=True)
     for rows in widths:
         paired(rig, rows, 1 if args.quick else args.rounds, clock)
         against_generate(rig, loaded, rows, 12 if args.quick else 32, clock)

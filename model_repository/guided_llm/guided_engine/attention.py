@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import torch.nn.functional as F
 from transformers import AttentionInterface
 
 from guided_engine.kv_cache import KVCache
+from guided_engine.transfer import on_device
 
 NAME = "guided_slots"
 _SHORT = 8
@@ -34,16 +36,17 @@ class Long:
 class Step:
     """A step's batch as tensors. Row i is slot i. T tokens in all, n rows; S: longest row after the step.
 
-    positions, where: int64[T], position in the row and in the flattened slots.
-    last: int64[n], the last token of each row.
+    ids, positions, where: int64[T], token, position in its row and in the flattened slots.
+    keep: int64[k], the last token of each row that draws.
     gather: int64[n, q], the last q tokens of each row (q <= 8, the longest short chunk); those a row does not have
     repeat its first. longs: rows with longer chunks; their rows of `gather` are computed and overwritten.
     """
 
     cache: KVCache
+    ids: torch.Tensor
     positions: torch.Tensor
     where: torch.Tensor
-    last: torch.Tensor
+    keep: torch.Tensor
     gather: torch.Tensor
     query_positions: torch.Tensor
     longs: tuple[Long, ...]
@@ -51,8 +54,10 @@ class Step:
     masks: dict[int, torch.Tensor] = field(default_factory=dict)
 
     @staticmethod
-    def build(cache: KVCache, past: Sequence[int], lengths: Sequence[int]) -> Step:
-        old, new = np.array(past), np.array(lengths)
+    def build(cache: KVCache, past: Sequence[int], chunks: Sequence[Sequence[int]], sampling: Sequence[int]) -> Step:
+        """Row i adds chunks[i] behind its past[i] positions; the rows in `sampling` draw."""
+        old, new = np.array(past), np.array([len(c) for c in chunks])
+        ids = np.fromiter(chain.from_iterable(chunks), np.int64, int(new.sum()))
         stops = np.cumsum(new)
         starts, rows = stops - new, np.repeat(np.arange(len(new)), new)
         positions = np.arange(stops[-1]) - starts[rows] + old[rows]
@@ -60,14 +65,16 @@ class Step:
         gather = np.maximum(stops[:, None] - width + np.arange(width), starts[:, None])
         long = np.flatnonzero(new > _SHORT)
         where = rows * cache.shape.max_len + positions
-        on_device = _on(cache.device, positions, where, stops - 1, gather, positions[gather])
+        keep = (stops - 1)[np.array(sampling, np.int64)]
+        tensors = on_device(cache.device, ids, positions, where, keep, gather, positions[gather])
         return Step(
             cache,
-            on_device[0],
-            on_device[1],
-            on_device[2],
-            on_device[3],
-            on_device[4],
+            tensors[0],
+            tensors[1],
+            tensors[2],
+            tensors[3],
+            tensors[4],
+            tensors[5],
             tuple(Long(i, int(starts[i]), int(stops[i]), int(old[i] + new[i])) for i in long),
             int((old + new).max()),
         )
@@ -81,13 +88,6 @@ class Step:
                 seen &= at > query - window
             self.masks[window] = seen[:, None]
         return self.masks[window]
-
-
-def _on(device: torch.device, *arrays: np.ndarray[Any, Any]) -> list[torch.Tensor]:
-    """One copy to the device for all of them."""
-    flat = torch.from_numpy(np.concatenate([a.reshape(-1) for a in arrays])).to(device, non_blocking=True)
-    parts = torch.split(flat, [a.size for a in arrays])
-    return [part.view(a.shape) for part, a in zip(parts, arrays, strict=True)]
 
 
 def attend(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import torch
@@ -51,8 +50,7 @@ class Runner:
     def forward(self, batch: Batch) -> torch.Tensor:
         """What `logits` needs of the drawing rows, on the model's device and not waited for; every chunk's keys and
         values enter the cache."""
-        ids = list(chain.from_iterable(batch.chunks))
-        return self._run(ids, batch.past, [len(c) for c in batch.chunks], batch.sampling)
+        return self._run(Step.build(self.cache, batch.past, batch.chunks, batch.sampling))
 
     @torch.inference_mode()
     def logits(self, state: torch.Tensor, masks: StepMasks | None, choices: Sequence[Choice]) -> torch.Tensor:
@@ -60,22 +58,18 @@ class Runner:
         return state if self.head is None else self.head(state, masks, choices)
 
     @torch.inference_mode()
-    def _run(
-        self, ids: list[int], past: tuple[int, ...], lengths: list[int], sampling: tuple[int, ...]
-    ) -> torch.Tensor:
-        step = Step.build(self.cache, past, lengths)
-        keep = step.last if len(sampling) == len(past) else step.last[list(sampling)]
+    def _run(self, step: Step) -> torch.Tensor:
         inputs: dict[str, Any] = {
-            "input_ids": torch.tensor([ids], device=self.cache.device),
+            "input_ids": step.ids[None],
             "position_ids": step.positions[None],
             "use_cache": False,
             "guided_step": step,
         }
         if self.head is None:
-            logits: torch.Tensor = self.model(**inputs, logits_to_keep=keep).logits[0]
+            logits: torch.Tensor = self.model(**inputs, logits_to_keep=step.keep).logits[0]
             return logits
         hidden: torch.Tensor = self._decoder(**inputs).last_hidden_state[0]
-        return hidden[keep]
+        return hidden[step.keep]
 
     @torch.inference_mode()
     def _own_logits(self, ids: torch.Tensor) -> torch.Tensor:
@@ -84,9 +78,8 @@ class Runner:
 
     def _difference(self, own: torch.Tensor, probe: list[int]) -> float:
         """Largest distance between the model's own logits and those of the probe read in three steps, in sigmas."""
-        half = len(probe) // 2
-        self._run(probe[:half], (0,), [half], (0,))
-        self._run(probe[half:-1], (half,), [len(probe) - half - 1], (0,))
-        state = self._run(probe[-1:], (len(probe) - 1,), [1], (0,))
+        half, end = len(probe) // 2, len(probe) - 1
+        for start, stop in ((0, half), (half, end), (end, end + 1)):
+            state = self._run(Step.build(self.cache, (start,), (probe[start:stop],), (0,)))
         ours = self.logits(state, None, ())[0].float()
         return float((ours - own).abs().max()) / (float(own.std()) or 1.0)

@@ -16,6 +16,7 @@ from guided_kernels.sampled import LogprobsOf, Sampled
 
 from guided_engine.protocol import TokenLogprob
 from guided_engine.request import Choice
+from guided_engine.transfer import on_device
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,12 @@ def draw(logits: torch.Tensor, masks: StepMasks | None, choices: Sequence[Choice
     top = max((k for k in asked if k is not None), default=0)
     wanted = any(k is not None for k in asked)
     sampled = sample(logits, rows, _params(choices, device), top, _edits(logits, choices), "raw" if wanted else "none")
-    status = sampled.status.tolist()
+    # one copy to the host; a double holds every id exactly
+    table = torch.stack((sampled.ids.double(), sampled.status.double(), sampled.logprobs.double())).tolist()
+    tokens, status = ([int(x) for x in column] for column in table[:2])
     for row in () if masks is None else masks.failed:
         status[row] = 1
-    return Drawn(sampled.ids.tolist(), status, _logprobs(sampled, choices) if wanted else [None] * len(choices))
+    return Drawn(tokens, status, _logprobs(tokens, table[2], sampled, choices) if wanted else [None] * len(choices))
 
 
 def prepare(vocab_size: int, dtype: torch.dtype, device: torch.device) -> None:
@@ -57,23 +60,18 @@ def prepare(vocab_size: int, dtype: torch.dtype, device: torch.device) -> None:
 
 
 def _rows(masks: StepMasks, device: torch.device) -> Rows:
-    parts = (masks.kind, masks.index, masks.bits, masks.ids, masks.num_ids)
-    return Rows(*(torch.from_numpy(part).to(device, non_blocking=True) for part in parts))
+    return Rows(*on_device(device, masks.kind, masks.index, masks.bits, masks.ids, masks.num_ids))
 
 
 def _params(choices: Sequence[Choice], device: torch.device) -> SampleParams:
-    def tensor(values: list[float] | list[int], dtype: torch.dtype) -> torch.Tensor:
-        return torch.tensor(values, dtype=dtype).to(device, non_blocking=True)
-
     sampling = [c.request.sampling for c in choices]
-    return SampleParams(
-        temperature=tensor([s.temperature for s in sampling], torch.float32),
-        top_k=tensor([s.top_k for s in sampling], torch.int32),
-        top_p=tensor([s.top_p for s in sampling], torch.float32),
-        min_p=tensor([s.min_p for s in sampling], torch.float32),
-        seed=tensor([c.seed for c in choices], torch.int64),
-        step=tensor([c.num_generated for c in choices], torch.int64),
-    )
+    floats = np.array([[s.temperature, s.top_p, s.min_p] for s in sampling], np.float32).T
+    integers = np.array(
+        [[s.top_k, c.seed, c.num_generated] for s, c in zip(sampling, choices, strict=True)], np.int64
+    ).T
+    temperature, top_p, min_p = on_device(device, *floats)
+    top_k, seed, step = on_device(device, *integers)
+    return SampleParams(temperature, top_k.int(), top_p, min_p, seed, step)
 
 
 def _edits(logits: torch.Tensor, choices: Sequence[Choice]) -> Edits | None:
@@ -102,8 +100,9 @@ def _penalties(choices: Sequence[Choice], device: torch.device) -> Penalties:
     return Penalties(*torch.from_numpy(table.T.copy()).to(device))
 
 
-def _logprobs(sampled: Sampled, choices: Sequence[Choice]) -> list[TokenLogprob | None]:
-    ids, values = sampled.ids.tolist(), sampled.logprobs.tolist()
+def _logprobs(
+    ids: Sequence[int], values: Sequence[float], sampled: Sampled, choices: Sequence[Choice]
+) -> list[TokenLogprob | None]:
     top_ids, top_values = sampled.top_ids.tolist(), sampled.top_logprobs.tolist()
     out: list[TokenLogprob | None] = []
     for row, choice in enumerate(choices):
