@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from guided_grammar.compiler import compile_spec
 from guided_grammar.errors import InvalidConstraint, UnsupportedConstraint
+from guided_grammar.format_table import example, markdown
 from guided_grammar.formats import FORMATS, CallStyle, proposed, tool_format
 from guided_grammar.session import MaskEngine, Session
 from guided_grammar.spec import GrammarSpec, Kind
@@ -294,3 +296,14 @@ def test_f40_nested_values_are_exact_in_every_style(name: str, text: str, follow
     tools = [{"name": "f", "parameters": {"properties": {"p": inner}, "required": ["p"]}}]
     value = {"format": name, "tools": tools, "choice": "required"}
     assert accepts(compile_bytes(compile_spec(GrammarSpec(Kind.TOOLS, value)).text), text) is follows
+
+
+def test_the_page_on_tool_calls_holds_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs/tool-calling.md").read_text(encoding="utf-8")
+    shown = page.partition("format_table -->\n")[2].partition("<!-- end of formats -->")[0]
+    assert shown == markdown()
+
+
+@pytest.mark.parametrize("name", CALLING)
+def test_the_call_that_the_page_shows_is_the_one_that_the_grammar_writes(name: str) -> None:
+    assert example(FORMATS[name]) == EXAMPLES[name][0]
