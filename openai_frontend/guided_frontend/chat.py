@@ -151,12 +151,14 @@ async def accept(service: Service, body: ChatRequest, record: Record) -> Chat:
 
 
 def _job(body: ChatRequest, plan: Plan, model: ServedModel, ids: list[int]) -> Job:
-    """Reasoning is led by us where a constraint follows it or a budget bounds it; else the model is left alone."""
+    """Reasoning is led by us where a constraint follows it, a budget bounds it, or the model was not made for it (the
+    marker is no token of its vocabulary) and may never close the block; else the model is left alone."""
     markers = model.format.reasoning
     inside = markers is not None and model.tokenizer.ends_with(ids, markers.open.strip())
     if markers is None or not (plan.thinks or inside):
         return Job(plan, plan.request(ids, _no_thinking(model)))
-    if plan.constraint.spec.kind is Kind.FREE and body.thinking_token_budget is None:
+    is_native = model.tokenizer.token_id(markers.close.strip()) is not None
+    if is_native and plan.constraint.spec.kind is Kind.FREE and body.thinking_token_budget is None:
         return Job(plan, plan.request(ids), inside)
     opened = ids if inside else ids + model.tokenizer.encode_markup(f"{markers.open.rstrip()}\n")
     thinking = Thinking(model.tokenizer, markers, body.thinking_token_budget)

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from guided_engine.protocol import GenerateRequest
+from guided_frontend.prompt import PromptTokenizer
 from guided_frontend.served import ServedModel
 from guided_frontend.settings import Settings
 from guided_testing.scripted_backend import Answer, ScriptedBackend, load_model
@@ -152,10 +154,34 @@ def test_a_template_that_always_opens_the_block_starts_inside_it(always: Fronten
     assert prompt(always, always.backend.requests[0]).count("<think>") == 1
 
 
-def test_a_model_that_does_not_reason_refuses_to(frontend: Frontend) -> None:
-    answer = frontend.ask(think=True)
-    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "think")
-    assert frontend.ask(think=False).status_code == 200
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"think": True}, "think"),
+        ({"reasoning_effort": "low"}, "reasoning_effort"),
+        ({"chat_template_kwargs": {"enable_thinking": True}}, "chat_template_kwargs"),
+    ],
+)
+def test_a_model_whose_template_knows_no_reasoning_refuses_to(
+    tmp_path: Any, fields: dict[str, Any], param: str
+) -> None:
+    with served_by(Settings(), ScriptedBackend(), thinker(tmp_path, "{{ messages[0].content }}")) as frontend:
+        answer = frontend.ask(**fields)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
+        assert frontend.ask(think=False, reasoning_effort="none").status_code == 200
+
+
+def test_a_model_that_was_not_made_to_reason_is_led_through_it(tmp_path: Any) -> None:
+    model = load_model(tmp_path, Settings())
+    text = (tmp_path / "tokenizer.json").read_text().replace("think>", "other>")
+    (tmp_path / "tokenizer.json").write_text(text)
+    plain = replace(model, tokenizer=PromptTokenizer(tmp_path))
+    with served_by(Settings(), ScriptedBackend(), plain) as frontend:
+        choice = answered(frontend, Answer(("Step one.",)), Answer(("Yes",)), think=True)
+        first, second = frontend.backend.requests
+        assert prompt(frontend, first).endswith("<|im_start|>assistant\n<think>\n")
+        assert prompt(frontend, second).endswith("<think>\nStep one.</think>\n\n")
+    assert (choice["message"]["reasoning"], choice["message"]["content"]) == ("Step one.", "Yes")
 
 
 def test_reasoning_sent_back_reaches_the_template(tmp_path: Any) -> None:
