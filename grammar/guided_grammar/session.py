@@ -113,12 +113,16 @@ class MaskEngine:
     ):
         self.vocabulary, self.limits = vocabulary, limits
         self._capacity = self._shared = cache_bytes // 2
-        self._lock = threading.Lock()
+        self._lock, self._building = threading.Lock(), threading.Lock()
         self._kept: OrderedDict[_Key, CompiledMask] = OrderedDict()
         self._running: dict[_Key, Future[CompiledMask]] = {}
         self._compilers: dict[frozenset[str], tuple[MaskCompiler, frozenset[int]]] = {}
         self._stats = CacheStats()
-        self._compiler(frozenset())
+        self.prepare()
+
+    def prepare(self, markers: frozenset[str] = frozenset()) -> None:
+        """Do now what the first `compile` with these markers would wait for: a second for a large vocabulary."""
+        self._compiler(frozenset(markers & self.vocabulary.markup.keys()))
 
     @property
     def stats(self) -> CacheStats:
@@ -210,7 +214,7 @@ class MaskEngine:
 
     def _compiler(self, markers: frozenset[str]) -> tuple[MaskCompiler, frozenset[int]]:
         """The compiler that reads `markers` as text and the ids it never does; one per set: formats name few."""
-        with self._lock:
+        with self._building:
             if markers not in self._compilers:
                 tokens, stops = self.vocabulary.with_markers(markers), self.vocabulary.stop_ids
                 blank = frozenset(i for i, token in enumerate(tokens) if not token) - frozenset(stops)
