@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from guided_grammar.errors import (
 )
 from guided_grammar.gbnf import compile_gbnf
 from guided_grammar.limits import Limits
-from guided_testing.byte_tokenizer import accepts, compile_bytes
+from guided_testing.byte_tokenizer import accepts, byte_engine, compile_bytes
 
 JSON = r"""
 root   ::= object
@@ -153,3 +154,41 @@ def test_any_text_is_answered_by_a_grammar_or_a_grammar_error(source: str) -> No
         assert compile_gbnf(source).startswith("root ::=")
     except GrammarError as error:
         assert error.reason
+
+
+PIECES = [
+    *(
+        "root",
+        "a",
+        "b",
+        "::=",
+        "\n",
+        '"x"',
+        r'"\n"',
+        "[a-c]",
+        "[^x]",
+        r"[\x00-\xff]",
+        ".",
+        "*",
+        "+",
+        "?",
+        "{2}",
+        "{,3}",
+    ),
+    *("{1,}", "{0,2}", "(", ")", "|", "#c\n", '"é😀"', "[é-日]", r'"\x00"', '""', r"[\]\-^]"),
+]
+
+
+def test_whatever_is_not_refused_compiles_to_masks() -> None:
+    num_compiled = 0
+    for seed in range(1500):
+        source = random.Random(seed)
+        bodies = (" ".join(source.choices(PIECES, k=source.randint(0, 7))) for _ in range(3))
+        grammar = "".join(f"{name} ::= {body}\n" for name, body in zip(("root", "a", "b"), bodies, strict=True))
+        try:
+            ebnf = compile_gbnf(grammar)
+        except GrammarError:
+            continue
+        byte_engine().session(compile_bytes(ebnf))
+        num_compiled += 1
+    assert num_compiled > 100
