@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 
 from guided_grammar.budget import Budget
 from guided_grammar.errors import UnsupportedConstraint
@@ -20,6 +21,7 @@ _BLOCKS = (
     *("_", "-", ".", "$", "@", "/", " ", ":"),
 )
 _BLOCK_RANGES = {block: normalise((ord(char), ord(char)) for char in block) for block in _BLOCKS}
+_STATES = 16
 _IN_BLOCKS = frozenset("".join(_BLOCKS))
 _BESIDES = difference(((0, 0x10FFFF),), normalise(pair for ranges in _BLOCK_RANGES.values() for pair in ranges))
 
@@ -84,7 +86,12 @@ class KeyWriter:
 
 
 class _AllBut:
-    """Every name that is not listed: follow the listed names for as long as one of them begins like this."""
+    """Names that are not listed: follow the listed names for as long as one of them may begin like this.
+
+    A state is a set of beginnings of one length. Each costs about a bit for each token of the vocabulary, so that long
+    lists share states: their beginnings of one length are kept apart in `width` sets only. A name is then left out when
+    at each position it has a character that a listed name of the same set has there; a listed name never gets through.
+    """
 
     def __init__(self, writer: KeyWriter, listed: frozenset[str]) -> None:
         self._writer, self._rules, self._listed = writer, writer.rules, listed
@@ -94,19 +101,43 @@ class _AllBut:
                 self._next.setdefault(name[:i], set()).add(char)
             self._next.setdefault(name, set())
         writer.budget.spend(4 * len(self._next), "properties")
+        longest = max(map(len, listed))
+        self._width = max(1, (_STATES + len(listed) // 4) // max(1, longest))
         self._end = self._rules.add(_END, "q")
 
     def run(self) -> Expr:
+        levels = [[("",)]]
+        while any(self._after(group) for group in levels[-1]):
+            levels.append(self._grouped(levels[-1]))
         built: dict[str, Expr] = {}
-        for start in sorted(self._next, key=len, reverse=True):
-            options = [
-                self._rules.add(seq(_char(char), built[start + char]), "k") for char in sorted(self._next[start])
-            ]
-            options.append(self._writer.leave(frozenset(self._next[start])))
-            if start not in self._listed:
-                options.append(self._end)
-            built[start] = self._rules.add(alt(*options), "k")
+        for level in reversed(levels):
+            built = {start: rule for group in level for rule in [self._rule(group, built)] for start in group}
         return seq(text('"'), built[""])
+
+    def _after(self, group: tuple[str, ...]) -> dict[str, list[str]]:
+        """By next character, the beginnings that are one longer."""
+        after: dict[str, list[str]] = {}
+        for start in group:
+            for char in sorted(self._next[start]):
+                after.setdefault(char, []).append(start + char)
+        return after
+
+    def _grouped(self, level: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        groups = [tuple(starts) for group in level for starts in self._after(group).values()]
+        if len(groups) <= self._width:
+            return groups
+        size = -(-len(groups) // self._width)
+        return [tuple(chain(*groups[i : i + size])) for i in range(0, len(groups), size)]
+
+    def _rule(self, group: tuple[str, ...], longer: dict[str, Expr]) -> Expr:
+        after = self._after(group)
+        options: list[Expr] = [
+            self._rules.add(seq(_char(char), longer[starts[0]]), "k") for char, starts in after.items()
+        ]
+        options.append(self._writer.leave(frozenset(after)))
+        if self._listed.isdisjoint(group):
+            options.append(self._end)
+        return self._rules.add(alt(*options), "k")
 
 
 def _singles(ranges: Ranges) -> list[Ranges]:
