@@ -31,8 +31,9 @@ def xgrammar_(case: Case) -> Verdict:
 def llguidance_(case: Case) -> Verdict:
     """llguidance with flexible whitespace, not lenient."""
     try:
-        options = {"whitespace_flexible": True, "lenient": False}
-        grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(_schema(case)), overrides=options)
+        grammar = llguidance.LLMatcher.grammar_from_json_schema(
+            json.dumps(_schema(case)), overrides={"whitespace_flexible": True, "lenient": False}
+        )
     except ValueError as error:
         return _refused(case, error)
     probe = llguidance.LLMatcher(_tokenizer(), grammar, log_level=0)
