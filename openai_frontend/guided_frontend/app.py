@@ -34,15 +34,8 @@ def create_app(settings: Settings, backend: Backend, models: tuple[ServedModel, 
 
     Raises OSError or ValueError when the file of API keys cannot be read.
     """
-    service = Service(
-        backend=backend,
-        models=models,
-        checker=ConstraintChecker(settings.limits, settings.compile_workers, settings.compile_timeout),
-        gate=Gate(settings.max_concurrent, settings.max_queued, settings.queue_timeout),
-        health=Health(backend),
-        threads=ThreadPoolExecutor(2, thread_name_prefix="render"),
-        request_timeout=settings.request_timeout,
-    )
+    service = _service(settings, backend, models)
+    metrics = Metrics(lambda: service.gate.num_queued)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -52,12 +45,29 @@ def create_app(settings: Settings, backend: Backend, models: tuple[ServedModel, 
         service.threads.shutdown(wait=False, cancel_futures=True)
         await backend.close()
 
-    metrics = Metrics(lambda: service.gate.num_queued)
     app = FastAPI(title="Triton Guided", lifespan=lifespan)
     _handle_errors(app)
     routes.add_generation(app, service, settings)
     routes.add_inspection(app, service, settings)
     routes.add_operation(app, service, metrics)
+    _add_middleware(app, settings, metrics)
+    return app
+
+
+def _service(settings: Settings, backend: Backend, models: tuple[ServedModel, ...]) -> Service:
+    return Service(
+        backend=backend,
+        models=models,
+        checker=ConstraintChecker(settings.limits, settings.compile_workers, settings.compile_timeout),
+        gate=Gate(settings.max_concurrent, settings.max_queued, settings.queue_timeout),
+        health=Health(backend),
+        threads=ThreadPoolExecutor(2, thread_name_prefix="render"),
+        request_timeout=settings.request_timeout,
+    )
+
+
+def _add_middleware(app: FastAPI, settings: Settings, metrics: Metrics) -> None:
+    """The one added last is the outermost."""
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware, allow_origins=list(settings.cors_origins), allow_methods=["*"], allow_headers=["*"]
@@ -69,7 +79,6 @@ def create_app(settings: Settings, backend: Backend, models: tuple[ServedModel, 
         metrics=metrics,
         log_completions=settings.log_completions,
     )
-    return app
 
 
 def _handle_errors(app: FastAPI) -> None:

@@ -22,10 +22,11 @@ from guided_frontend.observe import Record
 from guided_frontend.reasoning import ReasoningSplitter
 from guided_frontend.schemas import ChatRequest
 from guided_frontend.served import ServedModel
-from guided_frontend.service import FINGERPRINT, Service, check_fit
+from guided_frontend.service import Service, check_fit
 from guided_frontend.thinking import Thinking
 from guided_frontend.tool_calls import CallParser
 from guided_frontend.translate import Plan
+from guided_frontend.versions import fingerprint
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Chat:
         self._readers = [_reader(index, job, model) for index in range(body.n)]
         self._logprobs = job.plan.sampling.logprobs is not None
         self.id = f"chatcmpl-{uuid.uuid4().hex}"
-        self._envelope = Envelope(self.id, int(time.time()), body.model or model.names[0], FINGERPRINT)
+        self._envelope = Envelope(self.id, int(time.time()), body.model or model.names[0], fingerprint())
         self._last: list[Event] = []
 
     async def whole(self) -> dict[str, Any]:

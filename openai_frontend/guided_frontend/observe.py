@@ -8,8 +8,6 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from guided_engine.protocol import CONSTRAINT, Event
@@ -18,6 +16,7 @@ from guided_grammar.spec import FREE, Kind
 from guided_frontend.backend import Origin
 from guided_frontend.constraint import Constraint
 from guided_frontend.errors import OVERLOAD, REFUSED, ApiError
+from guided_frontend.versions import grammar_backend
 
 _LOG = logging.getLogger("guided_frontend.requests")
 _DOCUMENTS = (Kind.JSON_OBJECT, Kind.JSON_SCHEMA)
@@ -38,15 +37,6 @@ class Outcome(str, Enum):
     INVALID = "invalid_request"
     PARSE = "parse_failure"
     OK = "ok"
-
-
-@cache
-def backend_version() -> str:
-    """The library that turns grammars into masks, with its version where it is installed beside this process."""
-    try:
-        return f"xgrammar {version('xgrammar')}"
-    except PackageNotFoundError:
-        return "xgrammar"
 
 
 @dataclass
@@ -154,7 +144,7 @@ class Record:
         line: dict[str, Any] = {
             "request_id": self.origin.request_id, "trace": self.origin.trace.get("traceparent"),
             "endpoint": self.endpoint, "model": self.model, "status": self.status,
-            "finish_reason": self.rungs["termination"], "backend": backend_version(), "rungs": self.rungs,
+            "finish_reason": self.rungs["termination"], "backend": grammar_backend(), "rungs": self.rungs,
             "outcome": self.outcome.value, "constraint": self.constraint.spec.kind.value,
             "constraint_field": self.constraint.field, "ttft_s": _rounded(first),
             "per_token_s": _rounded(self.seconds_per_token), "total_s": _rounded(self.end - self.start),

@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
@@ -33,10 +32,10 @@ from guided_frontend.served import ServedModel
 from guided_frontend.service import Service
 from guided_frontend.settings import Settings
 from guided_frontend.text import Text
+from guided_frontend.versions import packages
 
 Wanted = TypeVar("Wanted", bound=Generation)
 Asked = TypeVar("Asked", bound=Fields)
-_PACKAGES = ("triton-guided", "xgrammar", "tokenizers", "transformers", "torch", "triton", "fastapi", "tritonclient")
 
 
 def add_generation(app: FastAPI, service: Service, settings: Settings) -> None:
@@ -99,8 +98,7 @@ def add_operation(app: FastAPI, service: Service, metrics: Metrics) -> None:
 
     @app.get("/version")
     async def versions() -> Response:
-        found = {name: _installed(name) for name in _PACKAGES}
-        return _json({"server": dict(await service.backend.versions()), "packages": found})
+        return _json({"server": dict(await service.backend.versions()), "packages": packages()})
 
     @app.get("/metrics")
     async def scrape() -> Response:
@@ -113,13 +111,6 @@ def _card(model: ServedModel, name: str, started: int) -> dict[str, Any]:
         "max_model_len": model.context, "tool_format": model.format.name, "shows_tools": model.shows_tools,
         "reasons": model.thinks,
     }  # fmt: skip
-
-
-def _installed(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _json(content: dict[str, Any], status: int = 200) -> Response:

@@ -19,7 +19,6 @@ from guided_frontend.health import Health
 from guided_frontend.limits import Gate
 from guided_frontend.served import ServedModel
 
-FINGERPRINT = "triton-guided-0.1.0"
 Result = TypeVar("Result")
 
 

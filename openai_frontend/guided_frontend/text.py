@@ -18,7 +18,8 @@ from guided_frontend.merging import merged
 from guided_frontend.observe import Record
 from guided_frontend.schemas import CompletionRequest
 from guided_frontend.served import ServedModel
-from guided_frontend.service import FINGERPRINT, Service, check_fit
+from guided_frontend.service import Service, check_fit
+from guided_frontend.versions import fingerprint
 
 _MOST_PROMPTS = 128
 
@@ -51,7 +52,7 @@ class Text:
         self._last: list[list[Event]] = [[] for _ in requests]
         self._shared = {
             "id": f"cmpl-{uuid.uuid4().hex}", "object": "text_completion", "created": int(time.time()),
-            "model": body.model or model.names[0], "system_fingerprint": FINGERPRINT,
+            "model": body.model or model.names[0], "system_fingerprint": fingerprint(),
         }  # fmt: skip
 
     async def whole(self) -> dict[str, Any]:

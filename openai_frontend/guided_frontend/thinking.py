@@ -112,7 +112,8 @@ def _joined(event: Event, index: int, thought: _Thought) -> Event:
     assert thought.last is not None
     before, after = dict(thought.last.usage or {}), dict(event.usage or {})
     usage = {name: before.get(name, 0) + after.get(name, 0) for name in {*before, *after}}
-    usage |= {"prompt_tokens": before.get("prompt_tokens", 0), "reasoning_tokens": _used(thought)}
+    usage |= {name: before.get(name, 0) for name in ("prompt_tokens", "cached_tokens")}
+    usage["reasoning_tokens"] = _used(thought)
     spent, more = dict(thought.last.timings or {}), dict(event.timings or {})
     timings = {name: spent.get(name, 0.0) + more.get(name, 0.0) for name in {*spent, *more}}
     timings["first_token"] = spent.get("first_token", 0.0)

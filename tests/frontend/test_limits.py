@@ -95,6 +95,16 @@ def test_a_client_over_its_rate_is_answered_429_with_retry_after(settings: Setti
         assert frontend.http.get("/health").status_code == 200
 
 
+def test_other_origins_are_let_in_only_where_they_are_configured(settings: Settings, model: ServedModel) -> None:
+    asked = {"origin": "https://a.example", "access-control-request-method": "POST"}
+    with served_by(replace(settings, cors_origins=("https://a.example",)), ScriptedBackend(), model) as frontend:
+        answer = frontend.http.options("/v1/chat/completions", headers=asked)
+        assert answer.headers["access-control-allow-origin"] == "https://a.example"
+    with served_by(settings, ScriptedBackend(), model) as frontend:
+        answer = frontend.http.get("/v1/models", headers=asked)
+        assert "access-control-allow-origin" not in answer.headers
+
+
 def test_overload_is_answered_429_with_retry_after_while_accepted_requests_finish(
     settings: Settings, model: ServedModel
 ) -> None:
