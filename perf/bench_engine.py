@@ -161,7 +161,7 @@ class Rig:
         prepare(self.runner.vocab_size, loaded.dtype, loaded.device)
 
     def run(self, cases: list[tuple[str, GrammarSpec | None, int]], rows: int, jump_forward: bool) -> Run:
-        """cases: prompt, constraint, tokens to generate (exactly, when free). `rows` of them are under way at a time."""
+        """cases: prompt, constraint, tokens to generate (exactly, when free); `rows` are under way at a time."""
         tally = Tally()
         # no prefix copies: every arm reads its prompts
         scheduler = Scheduler(self.runner.cache, self.config.step_tokens, 3600.0, prefix_cache=False)

@@ -87,6 +87,23 @@ def test_forced_text_costs_no_step_and_changes_nothing() -> None:
     assert usage["forced_tokens"] > 15 and usage["steps"] + usage["forced_tokens"] == usage["completion_tokens"]
 
 
+def test_a_forced_beginning_is_read_with_the_prompt() -> None:
+    bench = Bench(lambda _: '{"name": "bel", "age": 42}')
+    heard = bench.add("?", OBJECT)
+    bench.engine.step_and_deliver()
+    assert bench.model.batches[0].chunks == ([*b'?{"name": "'],)
+    assert heard.text() == '{"name": "b'
+
+
+def test_a_document_that_is_forced_to_its_end_needs_no_step() -> None:
+    bench = Bench(echo)
+    heard, other = bench.add("?", 'root ::= "yes"', n=2), bench.add("ab")
+    bench.drain()
+    assert [heard.text(i) for i in range(2)] == ["yes", "yes"] and heard.num_closed == 1
+    assert heard.last().finish_reason == "stop" and heard.last().usage["steps"] == 0
+    assert other.text() == "AB" and all(len(b.rows) == 1 for b in bench.model.batches)
+
+
 def test_log_probs_come_for_every_token_so_such_a_request_is_not_jumped() -> None:
     bench = Bench(lambda _: '{"name": "bel", "age": 42}')
     heard = bench.add("?", OBJECT, logprobs=2)

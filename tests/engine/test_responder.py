@@ -124,6 +124,18 @@ def test_an_outbox_notices_a_client_that_leaves_while_nothing_is_sent() -> None:
     assert responder.cancelled and wire.final.is_set()
 
 
+def test_an_outbox_that_is_always_busy_still_notices_who_left() -> None:
+    outbox, busy, quiet = Outbox(lambda _: None), Wire(), Wire()
+    talker, listener = outbox.open(busy, stream=True), outbox.open(quiet, stream=False)
+    quiet.hung_up = True
+    deadline = time.monotonic() + 5
+    while not listener.cancelled and time.monotonic() < deadline:
+        talker.send(Event(0, text="a"))
+        time.sleep(0.001)
+    outbox.stop(5)
+    assert listener.cancelled
+
+
 def test_a_transport_that_fails_is_reported_and_leaves_the_other_requests_alone() -> None:
     reports: list[str] = []
     outbox, broken, good = Outbox(reports.append), Wire(), Wire()

@@ -83,6 +83,14 @@ def test_execute_copies_the_tensors_and_hands_the_request_over(binding: Any) -> 
     assert list(tensors) == ["text_input"] and tensors["text_input"] is not text
 
 
+def test_a_request_that_cannot_be_read_fails_alone(binding: Any) -> None:
+    model, good = binding.TritonPythonModel(), Request({"text_input": np.array([b"hi"], object)}, [])
+    model._service = Service()
+    bad = Request({"text_input": None}, [])
+    model.execute([bad, good])
+    assert [flags for _, flags in bad.sender.sent] == [1] and len(model._service.accepted) == 1
+
+
 @pytest.mark.parametrize(
     ("outputs", "sent"),
     [

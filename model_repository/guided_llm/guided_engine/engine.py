@@ -92,9 +92,10 @@ class Engine:
     def step(self) -> list[Output]:
         """One token, or one forced run, for every running row that has read its prompt."""
         batch = self._scheduler.next_batch()
+        ended = [Output(c.request, c.report()) for c in self._scheduler.take_finished()]
         self._clock.lap("schedule")
         if batch is None:
-            return []
+            return ended
         state = self._runner.forward(batch)
         self._clock.lap("forward")
         masks = self._grammars.fill(batch.drawing)
@@ -103,7 +104,7 @@ class Engine:
         self._clock.lap("head")
         drawn = draw(logits, masks, batch.drawing)
         self._clock.lap("sample")
-        return self._commit(batch, drawn)
+        return ended + self._commit(batch, drawn)
 
     def step_and_deliver(self) -> None:
         """One step, its events handed to their sinks, its figures to the metrics."""
@@ -172,5 +173,4 @@ class Engine:
             left = [*self._scheduler.requests, *self._inbox]
             self._inbox.clear()
         for request in left:
-            self._scheduler.remove(request)
             request.sink.close(error)

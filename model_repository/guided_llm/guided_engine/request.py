@@ -117,6 +117,7 @@ class Choice:
         self._detokenizer = detokenizer
         self._stops = StopStrings(request.sampling.stop, matcher is not None)
         self._was_complete = False
+        self._num_reported, self._text = len(self.tokens), ""
 
     @property
     def num_generated(self) -> int:
@@ -137,14 +138,26 @@ class Choice:
         Raises RequestError 500 when the matcher refuses the token: mask and matcher disagree.
         """
         self.num_steps += 1
+        self._text += self._take(token)
+        self._jump()
+        return self.report(logprob)
+
+    def open(self) -> None:
+        """Take what the grammar forces before the first token; it is then computed along with the prompt.
+
+        The choice may be finished after that, without a step.
+        """
+        if not self.num_generated:
+            self._jump()
+
+    def report(self, logprob: TokenLogprob | None = None) -> Event:
+        """What was added since the last event. logprob: of the one token that was."""
         if not self.request.timings.first_token:
             self.request.timings.first_token = time.monotonic()
-        before, text = len(self.tokens), self._take(token)
-        if self.request.jump_forward:
-            text += self._jump()
         if self.is_finished and not self._stops.is_hit:
-            text += self._stops.flush()
-        added = tuple(self.tokens[before:])
+            self._text += self._stops.flush()
+        added, text = tuple(self.tokens[self._num_reported :]), self._text
+        self._num_reported, self._text = len(self.tokens), ""
         logprobs = (logprob,) if logprob is not None and added else None
         return self._event(added, text, logprobs)
 
@@ -152,8 +165,8 @@ class Choice:
         """The first tokens' keys and values were copied from another row."""
         self.num_cached = num_tokens
         # OpenAI's figure: of the prompt, once, however many choices share it
-        if self.index == 0 and not self.num_generated:
-            self.request.cached_tokens = num_tokens
+        if self.index == 0 and not self.num_preempted:
+            self.request.cached_tokens = min(num_tokens, len(self.request.prompt))
 
     def cache(self, num_tokens: int) -> None:
         """The next pending tokens got their keys and values."""
@@ -164,14 +177,14 @@ class Choice:
         self.num_cached = 0
         self.num_preempted += 1
 
-    def _jump(self) -> str:
+    def _jump(self) -> None:
         """Append what the grammar forces now, as far as the answer may go."""
-        text = ""
-        for forced in [] if self.matcher is None or self.is_finished else self.matcher.forced_tokens():
+        if self.matcher is None or self.is_finished or not self.request.jump_forward:
+            return
+        for forced in self.matcher.forced_tokens():
             if not self.is_finished:
-                text += self._take(forced)
+                self._text += self._take(forced)
                 self.num_forced += 1
-        return text
 
     def _take(self, token: int) -> str:
         """Append one token; returns the text to release and sets `finish_reason` when it is the last."""

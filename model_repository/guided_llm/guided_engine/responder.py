@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
@@ -129,11 +130,17 @@ class Outbox:
         self._thread.join(timeout)
 
     def _run(self) -> None:
+        polled = 0.0
         while True:
+            # by the clock: while some stream always has something to send, the quiet requests' clients may leave too
+            if time.monotonic() - polled >= _POLL_SECONDS:
+                with self._lock:
+                    quiet = list(self._open)
+                self._each(quiet, Responder.poll)
+                polled = time.monotonic()
             try:
                 responder = self._ready.get(timeout=_POLL_SECONDS)
             except queue.Empty:
-                self._each(list(self._open), Responder.poll)
                 continue
             if responder is None:
                 return

@@ -26,6 +26,7 @@ class Scheduler:
         self._prefix_cache = prefix_cache
         self._waiting: deque[Choice] = deque()
         self._running: list[Choice] = []
+        self._finished: list[Choice] = []
         self.num_preempted = self.num_cancelled = 0
 
     @property
@@ -43,8 +44,8 @@ class Scheduler:
 
     @property
     def requests(self) -> list[Request]:
-        """Every request with a choice that waits or runs."""
-        return list(dict.fromkeys(c.request for c in (*self._running, *self._waiting)))
+        """Every request with a choice that waits, runs, or has an end to report."""
+        return list(dict.fromkeys(c.request for c in (*self._finished, *self._running, *self._waiting)))
 
     def add(self, request: Request) -> None:
         self._waiting.extend(request.choices)
@@ -61,9 +62,15 @@ class Scheduler:
         sampling = tuple(i for i, c in enumerate(self._running) if c.num_pending == lengths[i])
         return Batch(tuple(self._running), tuple(c.num_cached for c in self._running), chunks, sampling)
 
+    def take_finished(self) -> list[Choice]:
+        """Choices that the grammar forced to their end, so that they never ran."""
+        finished, self._finished = self._finished, []
+        return finished
+
     def remove(self, request: Request) -> None:
         """Take every choice of a request out, wherever it is."""
         self._waiting = deque(c for c in self._waiting if c.request is not request)
+        self._finished = [c for c in self._finished if c.request is not request]
         for choice in [c for c in self._running if c.request is request]:
             self.leave(choice)
 
@@ -115,6 +122,12 @@ class Scheduler:
         return choice is not first and not choice.num_generated and not ready
 
     def _start(self, choice: Choice) -> None:
+        if not choice.request.timings.start:
+            choice.request.timings.start = time.monotonic()
+        choice.open()
+        if choice.is_finished:
+            self._finished.append(choice)
+            return
         slot = len(self._running)
         if self._prefix_cache:
             source, length = self._longest_match(choice)
@@ -123,8 +136,6 @@ class Scheduler:
                 choice.reuse(length)
         self._cache.take(slot)
         self._running.append(choice)
-        if not choice.request.timings.start:
-            choice.request.timings.start = time.monotonic()
 
     def _longest_match(self, choice: Choice) -> tuple[int, int]:
         """The slot that holds the longest beginning of the choice's tokens; the last token is always computed."""

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import triton_python_backend_utils as pb_utils
+from numpy.typing import NDArray
 
 from guided_engine import protocol
 from guided_engine.protocol import Event, RequestError
@@ -55,12 +56,12 @@ class TritonPythonModel:
     def execute(self, requests: list[Any]) -> None:
         for request in requests:
             reply = TritonReply(request.get_response_sender(), set(request.requested_output_names()))
-            tensors = {}
-            for name in _INPUTS:
-                tensor = pb_utils.get_input_tensor_by_name(request, name)
-                if tensor is not None:
-                    # the request's memory is Triton's again once execute returns
-                    tensors[name] = tensor.as_numpy().copy()
+            try:
+                tensors = _tensors(request)
+            except Exception as error:
+                # raised from here it would fail every request of the call, and this one twice
+                reply.fail(RequestError(f"cannot read the request: {error}", 400))
+                continue
             self._service.accept(tensors, reply)
 
     def is_ready(self) -> bool:
@@ -70,6 +71,12 @@ class TritonPythonModel:
     def finalize(self) -> None:
         self._service.stop(_JOIN_SECONDS)
         self._metrics.close()
+
+
+def _tensors(request: Any) -> dict[str, NDArray[Any]]:
+    """Copies: the request's memory is Triton's again once `execute` returns."""
+    found = {name: pb_utils.get_input_tensor_by_name(request, name) for name in _INPUTS}
+    return {name: tensor.as_numpy().copy() for name, tensor in found.items() if tensor is not None}
 
 
 class TritonReply:
