@@ -44,7 +44,10 @@ async def _parameters(backend: TritonBackend, chosen: Settings) -> dict[str, str
 def main() -> None:
     """The command."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    asyncio.run(serve(settings.load(sys.argv[1:], os.environ)))
+    try:
+        asyncio.run(serve(settings.load(sys.argv[1:], os.environ)))
+    except (OSError, ValueError) as error:
+        sys.exit(f"cannot start: {error}")
 
 
 if __name__ == "__main__":

@@ -115,6 +115,9 @@ def _template(chosen: str, folder: Path, config: Mapping[str, Any]) -> str:
     if chosen or path.is_file():
         return path.read_text(encoding="utf-8")
     inside = config.get("chat_template")
+    if isinstance(inside, list):
+        named = {entry.get("name"): entry.get("template") for entry in inside if isinstance(entry, dict)}
+        inside = named.get("tool_use") or named.get("default")
     if not isinstance(inside, str):
         raise ValueError(f"{folder} holds no chat template; set chat_template")
     return inside

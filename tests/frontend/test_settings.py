@@ -127,6 +127,17 @@ def test_the_template_comes_from_the_setting_then_its_file_then_the_tokenizers_c
     assert rendered("") == "config"
 
 
+@pytest.mark.parametrize(("names", "taken"), [(("default",), "default"), (("default", "tool_use"), "tool_use")])
+def test_of_several_named_templates_the_one_with_tools_is_taken(
+    tmp_path: Path, names: tuple[str, ...], taken: str
+) -> None:
+    folder = write_model(tmp_path)
+    (folder / "chat_template.jinja").unlink()
+    config = {"chat_template": [{"name": name, "template": name} for name in names]}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    assert served.load(Settings(model=str(folder)), {}).template.render(messages=[]) == taken
+
+
 @pytest.mark.parametrize(
     ("chosen", "error"),
     [
