@@ -241,7 +241,7 @@ GEMMA4 = ToolFormat(
     after_name="{",
     after_arguments="}",
     tokens=("<|tool_call>", "<tool_call|>", STRING_MARK),
-    reasoning=Reasoning("<|channel>thought\n", "<channel|>", strays=("<|channel>thought", "<|channel>", "<channel|>")),
+    reasoning=Reasoning("<|channel>thought", "<channel|>", strays=("<|channel>thought", "<|channel>", "<channel|>")),
     is_sorted=True,
 )
 GPT_OSS = ToolFormat(

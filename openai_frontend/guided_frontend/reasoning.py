@@ -48,13 +48,14 @@ class ReasoningSplitter:
         else:
             source.at = 0
         in_calls = not self._markers.strays
+        firsts = "" if in_calls else "".join({mark[0] for mark in (self._open, *self._markers.strays, *self._triggers)})
         while (char := (yield from source.peek())) != "":
             in_calls = in_calls or (yield from source.first_of(self._triggers)) != ""
             if not in_calls and (yield from source.accept(self._open)):
                 yield from self._thought(is_first=False)
             elif in_calls or not (yield from self._stray()):
                 source.at += 1
-                yield TextPiece(char)
+                yield TextPiece(char + source.run("" if in_calls else firsts))
             source.forget()
 
     def _stray(self) -> Reading[bool]:
@@ -66,6 +67,7 @@ class ReasoningSplitter:
     def _thought(self, is_first: bool) -> Reading[None]:
         """From inside the block to the first character of the answer."""
         source, blanks = self._source, ""
+        ends = "".join({mark[0] for mark in (self._close, *self._markers.interrupted_by)})
         yield from source.skip()
         if is_first and (yield from source.first_of(self._triggers)):
             return
@@ -75,9 +77,9 @@ class ReasoningSplitter:
             if self._triggers and (yield from source.first_of(self._markers.interrupted_by)):
                 return
             source.at += 1
+            text = blanks + char + source.run(ends)
             source.forget()
-            if char in BLANKS:
-                blanks += char
-            else:
-                yield ReasoningPiece(blanks + char)
-                blanks = ""
+            kept = text.rstrip(BLANKS)
+            blanks = text[len(kept) :]
+            if kept:
+                yield ReasoningPiece(kept)

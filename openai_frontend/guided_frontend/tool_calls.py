@@ -71,12 +71,13 @@ class CallParser:
             yield from source.skip()
             if not (yield from self._section(0)):
                 source.at = 0
+        firsts = "".join({trigger[0] for trigger in self.triggers})
         while (char := (yield from source.peek())) != "":
             found = yield from source.first_of(self.triggers)
             if found and (yield from self._section(source.at)):
                 continue
-            yield from self._content.add(found or char)
             source.at += len(found or char)
+            yield from self._content.add((found or char) + source.run(firsts))
             source.forget()
 
     def _section(self, start: int) -> Reading[bool]:
@@ -131,13 +132,13 @@ class _Content:
         self._has_text = self._has_calls = False
 
     def add(self, text: str) -> Iterator[TextPiece]:
-        for char in text:
-            if char in BLANKS:
-                self._blanks += char
-                continue
+        inner = text.strip(BLANKS)
+        start = text.find(inner[0]) if inner else len(text)
+        self._blanks += text[:start]
+        if inner:
             lead = self._blanks if self._has_text or not self._has_calls else ""
-            self._blanks, self._has_text = "", True
-            yield TextPiece(lead + char)
+            self._blanks, self._has_text = text[start + len(inner) :], True
+            yield TextPiece(lead + inner)
 
     def call_ended(self) -> None:
         self._blanks, self._has_calls = "", True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guided_grammar.argument_kinds import OTHER_TYPE, Kinds, kinds_of
 from guided_grammar.budget import Budget
 from guided_grammar.formats import ToolFormat
 from guided_grammar.ir import NOTHING, Expr, Rules, alt, seq, text
@@ -14,7 +15,6 @@ from guided_grammar.schema.emit import Emitter
 from guided_grammar.schema.formula import Formula, both
 from guided_grammar.schema.strings import Strings
 from guided_grammar.tool_styles.arguments import Style, emitter_of, written
-from guided_grammar.tool_styles.kinds import OTHER_TYPE, Kinds, kinds_of
 from guided_grammar.tool_styles.raw import of_language, verbatim, without
 
 _NO_STRING = {"type": ["null", "boolean", "number", "array", "object"]}

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from guided_frontend.calls.pieces import CallArguments, CallEnd, CallStart, Reading, ReasoningPiece, TextPiece
-from guided_frontend.calls.source import BLANKS, Source
-from guided_frontend.json_scan import At, JsonScanner
+from guided_frontend.calls import json_call
+from guided_frontend.calls.pieces import CallEnd, CallStart, Reading, ReasoningPiece, TextPiece
+from guided_frontend.calls.source import Source
 
 _HEADS = ("<|start|>", "<|channel|>")
 _ENDS = ("<|end|>", "<|return|>", "<|start|>")
@@ -69,13 +69,7 @@ def _message(source: Source) -> Reading[bool]:
 
 def _arguments(source: Source) -> Reading[None]:
     """A JSON object; where it cannot be read on, what follows is content."""
-    scanner = JsonScanner()
     yield from source.skip()
-    while scanner.at is not At.DONE:
-        char = yield from source.peek()
-        if not char or (scanner.depth == 0 and char != "{") or not scanner.feed(char):
-            return
-        source.at += 1
-        yield CallArguments(char)
-    yield CallEnd()
-    yield from source.skip(BLANKS)
+    if (yield from json_call.read_arguments(source)):
+        yield CallEnd()
+        yield from source.skip()

@@ -15,6 +15,8 @@ from guided_frontend.json_scan import At, JsonScanner
 _NAME_KEY = "name"
 _ARGUMENT_KEYS = ("arguments", "parameters")
 _MAX_HEAD = 512
+_NOT_PLAIN = '"\\' + "".join(map(chr, range(0x20)))
+"""What does not simply go on a JSON string."""
 _NUMBERED = re.compile(r"(?:functions\.)?(.+?)(?::\d+)?", re.DOTALL)
 
 
@@ -36,7 +38,21 @@ def read_object(source: Source, names: Schemas | None = None) -> Reading[bool]:
         if reader.failed:
             return False
         source.at += 1
+        if reader.in_string:
+            yield from reader.plain(source.run(_NOT_PLAIN))
     yield CallEnd()
+    return True
+
+
+def read_arguments(source: Source) -> Reading[bool]:
+    """A JSON object on its own. False where it cannot be read on."""
+    scanner = JsonScanner()
+    while scanner.at is not At.DONE:
+        char = yield from source.peek()
+        if not char or (scanner.depth == 0 and char != "{") or not scanner.feed(char):
+            return False
+        source.at += 1
+        yield CallArguments(char + (source.run(_NOT_PLAIN) if scanner.at is At.STRING else ""))
     return True
 
 
@@ -47,13 +63,8 @@ def _named(source: Source, row: ToolFormat) -> Reading[bool]:
     if found is None:
         return False
     yield found
-    scanner = JsonScanner()
-    while scanner.at is not At.DONE:
-        char = yield from source.peek()
-        if not char or not scanner.feed(char):
-            return False
-        source.at += 1
-        yield CallArguments(char)
+    if not (yield from read_arguments(source)):
+        return False
     yield from source.close(row.after_arguments.strip())
     yield CallEnd()
     return True
@@ -94,6 +105,16 @@ class _ObjectReader:
         self._id = ""
         self._start = -1
         self._sent = -1
+
+    @property
+    def in_string(self) -> bool:
+        return self._scan.at is At.STRING
+
+    def plain(self, text: str) -> Iterator[Piece]:
+        """More of a string, without anything that ends or escapes."""
+        self._chars.extend(text)
+        if text and self._streams():
+            yield from self._send(len(self._chars))
 
     def _slice(self, start: int, end: int | None = None) -> str:
         return "".join(self._chars[start:end])

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from guided_frontend.calls.pieces import Reading
 
 BLANKS = " \t\n\r"
+_KEPT = 4096
 
 
 class Source:
@@ -25,8 +26,9 @@ class Source:
         self._text += text
 
     def forget(self) -> None:
-        """Drop what was read."""
-        self._text, self.at = self._text[self.at :], 0
+        """What was read is not needed again. Dropped now and then: dropping every character would copy the rest."""
+        if self.at > _KEPT:
+            self._text, self.at = self._text[self.at :], 0
 
     def since(self, start: int) -> str:
         """The text from `start` to here."""
@@ -39,6 +41,15 @@ class Source:
                 return ""
             yield None
         return self._text[self.at]
+
+    def run(self, stops: str) -> str:
+        """Step over what is there up to one of `stops`; it may go on."""
+        start, end = self.at, len(self._text)
+        for stop in stops:
+            found = self._text.find(stop, start, end)
+            end = found if found >= 0 else end
+        self.at = end
+        return self._text[start:end]
 
     def take(self) -> Reading[str]:
         char = yield from self.peek()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from guided_grammar.tool_styles.kinds import kinds_of
+from guided_grammar.argument_kinds import kinds_of
 
 from guided_frontend.calls.literal import json_of, string_of
 
