@@ -22,10 +22,15 @@ if TYPE_CHECKING:
     from guided_grammar.schema.expand import Expander
 
 
-def _branches(expander: Expander, node: Node, keyword: str) -> list[Values]:
+def _listed(node: Node, keyword: str) -> list[Any]:
     listed = node.schema[keyword]
     if not isinstance(listed, list) or not listed:
         raise InvalidConstraint("must be a non-empty array of schemas", keyword=keyword, path=node.path)
+    return listed
+
+
+def _branches(expander: Expander, node: Node, keyword: str) -> list[Values]:
+    listed = _listed(node, keyword)
     return [expander.in_place(node, (keyword, str(i)), item) for i, item in enumerate(listed)]
 
 
@@ -34,8 +39,8 @@ def reference(expander: Expander, node: Node, given: Values, keyword: str) -> Va
 
 
 def all_of(expander: Expander, node: Node, result: Values) -> Values:
-    for branch in _branches(expander, node, "allOf"):
-        result = values.conjoin(result, branch, expander.budget)
+    for i, branch in enumerate(_listed(node, "allOf")):
+        result = expander.narrow(node, ("allOf", str(i)), branch, result)
     return result
 
 

@@ -106,7 +106,7 @@ class _AllBut:
         self._end = self._rules.add(_END, "q")
 
     def run(self) -> Expr:
-        levels = [[("",)]]
+        levels: list[list[tuple[str, ...]]] = [[("",)]]
         while any(self._after(group) for group in levels[-1]):
             levels.append(self._grouped(levels[-1]))
         built: dict[str, Expr] = {}

@@ -13,8 +13,11 @@ from guided_grammar.schema import arrays, combinators, keywords, objects, values
 from guided_grammar.schema.dialect import Draft
 from guided_grammar.schema.document import Document, Node
 from guided_grammar.schema.formula import FALSE, TRUE, Formula, either, literal
+from guided_grammar.schema.merge import merged
 from guided_grammar.schema.reading import applies
-from guided_grammar.schema.values import Values
+from guided_grammar.schema.values import ALL, Values
+
+_MAX_NESTING = 4
 
 
 class _Endless(InvalidConstraint):
@@ -32,6 +35,7 @@ class Expander:
         self._atoms: dict[int, Values] = {}
         self._formulas: dict[Formula, Values] = {TRUE: values.ALL, FALSE: values.NONE}
         self._open: set[int] = set()
+        self._nesting = 0
 
     def root(self) -> Formula:
         root = self.document.root
@@ -111,13 +115,27 @@ class Expander:
         ((atom,),) = formula
         return self._atom(atom)
 
-    def _node(self, node: Node) -> Values:
+    def narrow(self, parent: Node, steps: tuple[str, ...], schema: Any, given: Values) -> Values:
+        """`given` and a subschema of the same instance. One that splits works on `given`, which leaves fewer parts."""
+        formula = self.child(parent, steps, schema)
+        if formula not in (TRUE, FALSE) and not self.document.has_marks:
+            ((atom,),) = formula
+            node = self._nodes[atom]
+            if atom not in self._open and combinators.THEN.keys() & node.schema.keys():
+                self._open.add(atom)
+                try:
+                    return self.feasible(self._node(node, given))
+                finally:
+                    self._open.discard(atom)
+        return self.feasible(values.conjoin(given, self._marked(formula), self.budget))
+
+    def _node(self, node: Node, given: Values = ALL) -> Values:
         schema = node.schema
         if node.draft is Draft.D3:
             raise UnsupportedConstraint("draft 3 is not supported", keyword="$schema", path=node.path)
         if node.draft <= Draft.D7 and "$ref" in schema:
-            return self.reference(node, "$ref")
-        result = keywords.scalars(self, node)
+            return values.conjoin(given, self.reference(node, "$ref"), self.budget)
+        result = values.conjoin(given, keywords.scalars(self, node), self.budget)
         for handlers in ({**keywords.HANDLERS, **combinators.FIRST}, combinators.THEN):
             result = self._apply(node, handlers, result)
         return combinators.unevaluated(self, node, result)
@@ -159,21 +177,37 @@ class Expander:
         return not found.is_plainly_empty
 
     def feasible(self, found: Values, depth: int = 0) -> Values:
-        """Without the array and object parts that need an impossible child."""
-        if not any(part.low for part in found.arrays) and not any(part.low for part in found.objects):
+        """Without the array and object parts that need an impossible child. Gives up where it would have to look far:
+        what it leaves in is found to be empty when the grammar is written."""
+        if self._nesting >= _MAX_NESTING or not (found.arrays or found.objects):
             return found
-        return values.Values(
-            found.null,
-            found.booleans,
-            found.numbers,
-            found.strings,
-            tuple(part for part in found.arrays if self._array(part, depth)),
-            tuple(part for part in found.objects if self._object(part, depth)),
-        )
+        self._nesting += 1
+        try:
+            kept = [part for part in found.arrays if self._array(part, depth)]
+            maps = [self._object(part, depth) for part in found.objects]
+        finally:
+            self._nesting -= 1
+        lists = found.arrays if len(kept) == len(found.arrays) else tuple(kept)
+        left = tuple(part for part in maps if part is not None)
+        if left != found.objects:
+            left = merged(left, self.budget)
+        return replace(found, arrays=lists, objects=left)
 
     def _array(self, part: arrays.ArrayPart, depth: int) -> bool:
         needed = range(min(part.low, len(part.prefix) + 1))
         return all(self.possible(part.item(i), depth) for i in needed)
 
-    def _object(self, part: objects.ObjectPart, depth: int) -> bool:
-        return all(self.possible(part.value(key), depth) for key in sorted(part.required))
+    def _object(self, part: objects.ObjectPart, depth: int) -> objects.ObjectPart | None:
+        """The part with impossible properties marked as such; None where a required one is impossible."""
+        if not all(self.possible(part.value(key), depth) for key in sorted(part.required)):
+            return None
+        barred = {key for key, formula in part.props if _is_joint(formula) and not self.possible(formula, 0)}
+        if not barred:
+            return part
+        props = tuple((key, FALSE if key in barred else formula) for key, formula in part.props)
+        return objects.clean(replace(part, props=props))
+
+
+def _is_joint(formula: Formula) -> bool:
+    """Every clause is a conjunction, so that the formula may be impossible though no node of it is."""
+    return bool(formula) and all(len(clause) > 1 for clause in formula)

@@ -28,7 +28,7 @@ def _join_once(parts: tuple[ObjectPart, ...], budget: Budget) -> tuple[ObjectPar
     found: dict[tuple[str, int], int] = {}
     result: list[ObjectPart | None] = []
     for part in parts:
-        budget.spend(1 + len(part.props))
+        budget.spend(4 + 2 * len(part.props))
         new: ObjectPart = part
         for key, mark in _marks(part):
             index = found.get((key, mark))

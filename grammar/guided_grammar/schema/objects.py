@@ -111,7 +111,7 @@ def clean(part: ObjectPart) -> ObjectPart | None:
 
 def conjoin(a: ObjectPart, b: ObjectPart, budget: Budget) -> ObjectPart | None:
     """The objects of both; None when plainly empty."""
-    budget.spend(1 + len(a.props) + len(b.props))
+    budget.spend(16 + 2 * (len(a.props) + len(b.props)))
     props = {key: both(formula, b.value(key), budget) for key, formula in a.props}
     props |= {key: both(a.value(key), formula, budget) for key, formula in b.props if key not in props}
     return clean(
