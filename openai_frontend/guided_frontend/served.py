@@ -25,7 +25,8 @@ _UNCONFIGURED_CONTEXT = 4096  # the engine's bound where `max_model_len` is 0
 
 @dataclass(frozen=True)
 class ServedModel:
-    """names: canonical name first. context: tokens of prompt plus answer, None when the server does not say.
+    """names: canonical name first. context: tokens of prompt plus answer, as far as this side knows. most_context:
+    what no setting of the engine can exceed; between the two the engine decides.
 
     shows_tools: False for a family without call markup and for models configured as too small for tools.
     """
@@ -38,6 +39,7 @@ class ServedModel:
     shows_tools: bool
     thinks: bool
     context: int | None = None
+    most_context: int | None = None
     bos: str = ""
     eos: str = ""
 
@@ -58,6 +60,9 @@ def load(settings: Settings, parameters: Mapping[str, str]) -> ServedModel:
         row, template = _proposed(template, bool(chosen))
         _LOG.info("tool format %s proposed from the chat template", row)
     family = tool_format(row)
+    told = parameters.get("max_model_len", "0")
+    configured = settings.max_model_len or (int(told) if told.isdigit() else 0)
+    context, most = _context(configured, _json(folder / "config.json"))
     names = settings.served_model_names or (settings.triton_model,)
     return ServedModel(
         names=names,
@@ -67,7 +72,8 @@ def load(settings: Settings, parameters: Mapping[str, str]) -> ServedModel:
         format=family,
         shows_tools=family.has_calls and not set(names) & set(settings.no_tools),
         thinks="enable_thinking" in template and family.reasoning is not None,
-        context=_context(parameters, _json(folder / "config.json")),
+        context=context,
+        most_context=most,
         bos=_token(config, "bos_token"),
         eos=_token(config, "eos_token"),
     )
@@ -80,12 +86,12 @@ def _proposed(template: str, is_chosen: bool) -> tuple[str, str]:
     return proposed_format(template), template
 
 
-def _context(parameters: Mapping[str, str], config: Mapping[str, Any]) -> int | None:
-    """As the engine decides it; where the two differ, the engine refuses what this lets pass."""
-    configured = parameters.get("max_model_len", "0")
+def _context(configured: int, config: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """(context, most_context) of a model whose `max_model_len` is `configured`, 0 for the engine's own choice."""
     own = config.get("max_position_embeddings")
-    bound = int(configured) if configured.isdigit() else 0
-    return bound or (min(own, _UNCONFIGURED_CONTEXT) if isinstance(own, int) else None)
+    if configured or not isinstance(own, int):
+        return configured or None, configured or None
+    return min(own, _UNCONFIGURED_CONTEXT), own
 
 
 def find(models: tuple[ServedModel, ...], name: str | None) -> ServedModel:

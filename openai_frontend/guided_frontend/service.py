@@ -59,8 +59,8 @@ def check_fit(num_ids: int, max_tokens: int | None, model: ServedModel, field: s
     wanted = max_tokens or 1
     if num_ids == 0:
         raise BadRequest(f"{field} holds no tokens", field)
-    if model.context is not None and num_ids + wanted > model.context:
+    if model.most_context is not None and num_ids + wanted > model.most_context:
         raise BadRequest(
-            f"the context holds {model.context} tokens: the prompt has {num_ids} and max_tokens asks for {wanted}",
+            f"the context holds {model.most_context} tokens: the prompt has {num_ids} and max_tokens asks for {wanted}",
             field,
         )

@@ -20,6 +20,7 @@ from guided_frontend.backend import Origin
 from guided_frontend.errors import STUCK, ApiError, EngineError, Unavailable, of_engine
 
 _DRAIN_SECONDS = 30.0
+_ASK_SECONDS = 5.0
 
 
 class TritonBackend:
@@ -62,7 +63,7 @@ class TritonBackend:
 
     async def parameters(self, model: str) -> Mapping[str, str]:
         try:
-            answer = await self._client.get_model_config(model, as_json=True)
+            answer = await self._client.get_model_config(model, as_json=True, client_timeout=_ASK_SECONDS)
         except (InferenceServerException, grpc.RpcError) as error:
             raise _unreachable(error) from None
         found = answer["config"].get("parameters", {})
