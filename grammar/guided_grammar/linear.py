@@ -136,15 +136,17 @@ class _Builder:
         plain, escape = self._writer.plain(run.ranges), self._writer.escaped(run.ranges, self._rules)
         if run.low == run.high:
             return bounded(plain, escape, run.low, run.high, self._follow(run.state), self._rules)
-        tail = self._options(run.edges, run.state)
+        tail = self._options(run.edges, run.state, counted=run.high is not None or run.low > 1)
         if run.high is None and run.low == 0 and escape is not None:
             return seq(repeat(chars(plain), 0, None), alt(tail, seq(escape, self._heads[state])))
         return bounded(plain, escape, run.low, run.high, tail, self._rules)
 
-    def _options(self, edges: tuple[Edge, ...], state: int) -> Expr:
+    def _options(self, edges: tuple[Edge, ...], state: int, counted: bool = False) -> Expr:
+        """What a state allows; behind a counted class every option starts with a character (`bounded`)."""
         options: list[Expr] = [self._writer.end] if self._dfa.accepting[state] else []
         for ranges, target in edges:
-            options.append(self._option(ranges, target))
+            plain = chars(self._writer.plain(ranges))
+            options.append(seq(plain, self._follow(target)) if counted else self._option(ranges, target))
             escape = self._writer.escaped(ranges, self._rules)
             if escape is not None:
                 options.append(seq(escape, self._follow(target)))
