@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from guided_kernels._numba import KEY_OF_INF, KEY_OF_NEG_INF, NEG_INF, as_float, exp2, jit, key, value_of
+from guided_kernels._numba import INF_BITS, NEG_INF, NEG_INF_BITS, as_float, exp2, jit
 
 TILE = 1024
 _WORDS = TILE // 32
@@ -64,20 +64,21 @@ def _fill(x: Any, source: Source, base: int, part: Any) -> None:
             token = source.ids[i]
             part[i] = as_float(x[token]) if 0 <= token < source.vocab else NEG_INF
         return
-    whole = len(part) // 32 * 32
-    for offset in range(0, len(part), 32):
-        w = (base + offset) // 32
-        word = source.words[w] if w < len(source.words) else np.int32(0)
+    first, whole = base // 32, len(part) // 32
+    for w in range(whole):
+        word = source.words[np.uintp(first + w)] if first + w < len(source.words) else np.int32(0)
+        # Unsigned, as numba tests a signed index for being negative, and then these loops aren't vectorised.
         if word == 0:
-            part[offset : offset + 32] = NEG_INF
-        elif offset < whole:
             for j in range(32):
-                # Unsigned, as numba tests a signed index for being negative, and then the loop isn't vectorised.
-                value = as_float(x[np.uintp(base + offset + j)])
-                part[np.uintp(offset + j)] = value if word & (np.int32(1) << np.int32(j)) else NEG_INF
+                part[np.uintp(w * 32 + j)] = NEG_INF
         else:
-            for i in range(whole, len(part)):
-                part[i] = as_float(x[base + i]) if word & (np.int32(1) << np.int32(i - whole)) else NEG_INF
+            for j in range(32):
+                value = as_float(x[np.uintp(base + w * 32 + j)])
+                part[np.uintp(w * 32 + j)] = value if word & (np.int32(1) << np.int32(j)) else NEG_INF
+    rest = source.words[first + whole] if first + whole < len(source.words) else np.int32(0)
+    for i in range(whole * 32, len(part)):
+        allowed = rest & (np.int32(1) << np.int32(i - whole * 32))
+        part[i] = as_float(x[base + i]) if allowed else NEG_INF
 
 
 @jit
@@ -116,13 +117,20 @@ def is_empty(source: Source, tile: int) -> bool:
 
 @jit
 def extremes(part: Any) -> tuple[Any, bool]:
-    """The largest value, and whether any is NaN or +inf (then the first means nothing)."""
-    high, low = key(NEG_INF), key(NEG_INF)
+    """The largest value, and whether any is NaN or +inf (then the first means nothing).
+
+    By the bits, as float maxima aren't vectorised where NaN has a meaning: positive floats are ordered as signed
+    integers, negative ones against unsigned ones, and each sort of NaN lies beyond its infinity.
+    """
+    most = np.int32(-0x80000000)
+    unsigned_most, unsigned_least = np.uint32(0), np.uint32(0xFFFFFFFF)
     for i in range(len(part)):
-        ordered = key(part[i])
-        high = max(high, ordered)
-        low = min(low, ordered)
-    return value_of(high), high >= KEY_OF_INF or low < KEY_OF_NEG_INF
+        bits = np.float32(part[i]).view(np.int32)
+        most = max(most, bits)
+        unsigned_most = max(unsigned_most, np.uint32(bits))
+        unsigned_least = min(unsigned_least, np.uint32(bits))
+    bad = most >= INF_BITS or unsigned_most > NEG_INF_BITS
+    return np.int32(most).view(np.float32) if most >= 0 else np.uint32(unsigned_least).view(np.float32), bad
 
 
 @jit

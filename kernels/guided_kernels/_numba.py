@@ -16,8 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 NEG_INF = np.float32(-np.inf)
 LOG2E = np.float32(1.4426950408889634)
-KEY_OF_INF = np.int32(0x7F800000)
-KEY_OF_NEG_INF = np.int32(-0x7F800001)
+INF_BITS, NEG_INF_BITS = np.int32(0x7F800000), np.uint32(0xFF800000)
 
 # Sums may be reordered, or no loop over them vectorises; NaN, infinities and the sign of zero keep their meaning.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
@@ -94,19 +93,6 @@ def _half_as_float(stored: Any) -> Any:
 
 
 overload(as_float)(_as_float)
-
-
-@jit
-def key(x: Any) -> Any:
-    """int32 in the order of float32; NaN lies outside KEY_OF_NEG_INF..KEY_OF_INF. Its own inverse up to the type."""
-    bits = np.float32(x).view(np.int32)
-    return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
-
-
-@jit
-def value_of(ordered: Any) -> Any:
-    """The float32 whose `key` this is."""
-    return np.int32(ordered ^ ((ordered >> np.int32(31)) & np.int32(0x7FFFFFFF))).view(np.float32)
 
 
 @jit

@@ -32,20 +32,26 @@ def list_ids(words: Any, vocab: int, ids: Any) -> int:
     return found
 
 
+@cached_jit
+def _fill(bits: Any, constrained: Any, vocab: int, kind: Any, index: Any, ids: Any, num_ids: Any) -> None:
+    for row in range(len(bits)):
+        kind[row], index[row], num_ids[row] = UNCONSTRAINED, row, 0
+        if constrained[row]:
+            found = list_ids(bits[row], vocab, ids[row])
+            kind[row] = BITS if found < 0 else FORCED if found == 1 else IDS
+            num_ids[row] = max(found, 0)
+            if found == 1:
+                index[row] = ids[row, 0]
+
+
 def rows_of(bits: NDArray[np.int32], constrained: NDArray[np.bool_], vocab: int) -> Rows:
     """Row r is bits[r] where constrained[r], else free; CPU tensors, `bits` shared and not copied.
 
-    bits: int32[rows, words]. One allowed token makes a FORCED row, up to MAX_IDS an IDS row (none included).
+    bits: int32[rows, words]. One allowed token makes a FORCED row, up to MAX_IDS an IDS row (none included). The CPU
+    path finds short BITS rows by itself; this is for the tables that go to a GPU.
     """
     num_rows = len(bits)
-    kind = np.full(num_rows, UNCONSTRAINED, np.int32)
-    index = np.arange(num_rows, dtype=np.int32)
+    kind, index, num_ids = np.empty((3, num_rows), np.int32)
     ids = np.zeros((num_rows, MAX_IDS), np.int32)
-    num_ids = np.zeros(num_rows, np.int32)
-    for row in np.flatnonzero(constrained):
-        found = list_ids(bits[row], vocab, ids[row])
-        kind[row] = BITS if found < 0 else FORCED if found == 1 else IDS
-        num_ids[row] = max(found, 0)
-        if found == 1:
-            index[row] = ids[row, 0]
+    _fill(bits, constrained, vocab, kind, index, ids, num_ids)
     return Rows(*map(torch.from_numpy, (kind, index, bits, ids, num_ids)))
