@@ -112,6 +112,12 @@ ARRAYS: list[Case] = [
         ["[1]", "[1, 2]", "[3, 2]", "[1, 3]"][:3],
         ["[1, 2, 3]", "[1, 3]"],
     ),
+    (
+        "distinct items out of few values",
+        {"type": "array", "items": {"enum": ["a", 1, None, True]}, "uniqueItems": True, "minItems": 1},
+        ["[1]", '["a", 1, null, true]', '[true, null, "a"]'],
+        ["[]", "[1, 1]", '["a", 1, "a"]', "[2]"],
+    ),
     ("a tuple of one cannot repeat", {"type": "array", "maxItems": 1, "uniqueItems": True}, ["[]", "[1]"], ["[1, 1]"]),
 ]
 

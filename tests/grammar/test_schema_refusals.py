@@ -54,6 +54,13 @@ ROWS: list[Row] = [
     ("remote reference", {"items": {"$ref": "http://e.test/x.json"}}, UnsupportedConstraint, "$ref", "/items"),
     ("file reference", {"$ref": "other.json#/a"}, UnsupportedConstraint, "$ref", ""),
     ("a reference to itself", {"$ref": "#"}, InvalidConstraint, "$ref", ""),
+    (
+        "distinct items of endless values",
+        {"items": {"type": "string"}, "uniqueItems": True},
+        UnsupportedConstraint,
+        "uniqueItems",
+        "",
+    ),
     ("draft 3", {"$schema": "http://json-schema.org/draft-03/schema#"}, UnsupportedConstraint, "$schema", ""),
 ]
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from guided_grammar.errors import LimitExceeded, UnsupportedConstraint
+from guided_grammar.errors import LimitExceeded
 from guided_grammar.ir import EMPTY, NOTHING, Expr, Ref, alt, repeat, seq, text
 from guided_grammar.schema.arrays import ArrayPart, Contains
+from guided_grammar.schema.emit_unique import Distinct
 from guided_grammar.schema.formula import FALSE, Formula, both, negate
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _MAX_CHAIN = 256
 def array(emitter: Emitter, part: ArrayPart) -> Expr:
     """The texts of the arrays of `part`."""
     if part.unique is not None:
-        raise UnsupportedConstraint("cannot be enforced here: items may be any of many values", keyword="uniqueItems")
+        return seq(text("["), Distinct(emitter, part).run())
     if part.contains:
         return seq(text("["), _Counted(emitter, part).start())
     return seq(text("["), _plain(emitter, part))
