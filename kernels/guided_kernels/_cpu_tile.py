@@ -116,7 +116,7 @@ def is_empty(source: Source, tile: int) -> bool:
 
 
 @jit
-def extremes(part: Any) -> tuple[Any, bool]:
+def extremes(part: Any) -> tuple[Any, Any]:
     """The largest value, and whether any is NaN or +inf (then the first means nothing).
 
     By the bits, as float maxima aren't vectorised where NaN has a meaning: positive floats are ordered as signed
