@@ -1,9 +1,9 @@
 """Grammar text -> masks for one vocabulary in bounded time, and a proof that they are fast enough for a step.
 
 xgrammar can compute all masks of a grammar while compiling it (slow for a few shapes, then every mask takes
-microseconds), or each one when it is first needed (compiles at once, then a new position may take tens of
-milliseconds). Neither can be interrupted. So both run on threads of their own: a compile that is not done after
-`PATIENCE` goes on behind the answer, which starts with masks made when needed.
+microseconds), or each one when it is first needed (compiles at once, then a new position takes milliseconds, in some
+shapes hundreds at every token). Neither can be interrupted. So both run on threads of their own: where all masks take
+longer than `PATIENCE`, an answer may start with masks made when needed, if a trial walk finds them quick enough.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from guided_grammar.errors import LimitExceeded
 
-PATIENCE = 0.3
+PATIENCE = 0.9
 _WALK_TOKENS = 24
+_NEW_MASK_MS = 30
 _MASK_MS = 100
 _MAX_THREADS = 2
 
@@ -52,31 +53,34 @@ class MaskCompiler:
         better: called later, on another thread, with the same grammar and all of its masks made, where the result
             makes them when needed.
         """
+        deadline = time.monotonic() + self._seconds
         whole = self._started(self._whole, self._whole_slots, text, PATIENCE)
-        try:
-            if whole is not None:
-                return self._proved(whole.result(PATIENCE))
-        except TimeoutError:
-            pass
-        lazy = self._started(self._lazy, self._lazy_slots, text, self._seconds)
-        try:
-            handle = None if lazy is None else lazy.result(self._seconds)
-        except TimeoutError:
-            handle = None
+        handle = _result(whole, min(PATIENCE, self._seconds))
+        if handle is None:
+            handle = self._quick_start(text, deadline)
+            if handle is not None and whole is not None and not whole.done():
+                whole.add_done_callback(lambda done: None if done.exception() else better(done.result()))
+                return handle
+            handle = _result(whole, deadline - time.monotonic()) or handle
         if handle is None:
             raise LimitExceeded("mask compile milliseconds", int(self._seconds * 1e3), None)
-        self._proved(handle)
-        if whole is not None and whole.done() and not whole.exception():
-            return whole.result()
-        if whole is not None:
-            whole.add_done_callback(lambda done: None if done.exception() else better(done.result()))
+        if self._slowest(handle, _MASK_MS, again=True) > _MASK_MS:
+            raise LimitExceeded("mask milliseconds", _MASK_MS, None)
+        return handle
+
+    def _quick_start(self, text: str, deadline: float) -> xgrammar.CompiledGrammar | None:
+        """The grammar with masks made when needed; None when that takes too long, now or later."""
+        lazy = self._started(self._lazy, self._lazy_slots, text, deadline - time.monotonic())
+        handle = _result(lazy, deadline - time.monotonic())
+        if handle is None or self._slowest(handle, _NEW_MASK_MS, again=False) > _NEW_MASK_MS:
+            return None
         return handle
 
     def _started(
         self, compiler: xgrammar.GrammarCompiler, slots: threading.BoundedSemaphore, text: str, wait: float
     ) -> Future[xgrammar.CompiledGrammar] | None:
         """The compile on a thread of its own; None when no slot became free in `wait` seconds."""
-        if not slots.acquire(timeout=wait):
+        if not slots.acquire(timeout=max(0.0, wait)):
             return None
         future: Future[xgrammar.CompiledGrammar] = Future()
 
@@ -93,20 +97,30 @@ class MaskCompiler:
         threading.Thread(target=work, name="mask-compile", daemon=True).start()
         return future
 
-    def _proved(self, handle: xgrammar.CompiledGrammar) -> xgrammar.CompiledGrammar:
-        """Walk a random answer; a position whose mask is slow even when asked again would stall every batch."""
-        matcher, source = xgrammar.GrammarMatcher(handle), random.Random(0)
+    def _slowest(self, handle: xgrammar.CompiledGrammar, enough: float, *, again: bool) -> float:
+        """CPU milliseconds of the slowest mask along a random answer, up to the first one over `enough`.
+
+        again: of masks asked for a second time, which a position that is only new does not slow.
+        """
+        matcher, source, slowest = xgrammar.GrammarMatcher(handle), random.Random(0), 0.0
         bits = np.zeros((1, self._num_words), np.int32)
         for _ in range(_WALK_TOKENS):
-            matcher.fill_next_token_bitmask(bits, 0)
+            if again:
+                matcher.fill_next_token_bitmask(bits, 0)
             started = time.thread_time()
             matcher.fill_next_token_bitmask(bits, 0)
-            if (time.thread_time() - started) * 1e3 > _MASK_MS:
-                raise LimitExceeded("mask milliseconds", _MASK_MS, None)
+            slowest = max(slowest, (time.thread_time() - started) * 1e3)
             token_id = _drawn(bits[0], source)
-            if token_id is None or token_id in self._stops or not matcher.accept_token(token_id):
+            if slowest > enough or token_id is None or token_id in self._stops or not matcher.accept_token(token_id):
                 break
-        return handle
+        return slowest
+
+
+def _result(future: Future[xgrammar.CompiledGrammar] | None, seconds: float) -> xgrammar.CompiledGrammar | None:
+    try:
+        return None if future is None else future.result(max(0.0, seconds))
+    except TimeoutError:
+        return None
 
 
 def _drawn(words: NDArray[np.int32], source: random.Random) -> int | None:

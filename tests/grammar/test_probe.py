@@ -78,3 +78,10 @@ def test_a_grammar_whose_masks_are_slow_is_refused() -> None:
 
 def test_a_grammar_without_a_first_token_is_left_to_the_session() -> None:
     assert compiler().compile('root ::= r\nr ::= r "a"', never) is not None
+
+
+def test_a_shape_whose_new_masks_are_slow_waits_for_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "PATIENCE", 0.0)
+    monkeypatch.setattr(probe, "_NEW_MASK_MS", -1.0)
+    handle = compiler().compile("root ::= [a-c] " + " ".join(['"ab"'] * 500), never)
+    assert xgrammar.GrammarMatcher(handle).accept_string("aabab")
