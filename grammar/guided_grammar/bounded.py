@@ -95,6 +95,7 @@ class _Counter:
         """Disjoint spans of the number of plain characters before an escape: first those that leave some of `low`."""
         last = low - 2 if high is None else high - 1
         short = max(0, min(low - 2, last))
+        short = 0 if short == 1 else short
         spans = self._widening(1, short, self._low_width) + self._widening(short + 1, last, self._high_step)
         return [(0, 0), *spans]
 
@@ -104,4 +105,6 @@ class _Counter:
             spans.append((least, min(least + width - 1, last)))
             least = spans[-1][1] + 1
             width *= 1 if len(spans) < EVEN else 2
+        if spans and spans[-1][0] == last:  # one fixed count: too slow, so part of the span before, or left out
+            spans[-2:] = [(spans[-2][0], last)] if len(spans) > 1 else []
         return spans
