@@ -206,6 +206,36 @@ def test_a_step_that_raises_ends_every_request_and_the_engine_says_so() -> None:
         engine.submit(bench.request("abc")[0])
 
 
+def test_a_step_that_fails_half_way_leaves_no_request_without_an_end() -> None:
+    bench = Bench(echo)
+    requests = [bench.request(p) for p in ("a", "b")]
+    for request, _ in requests:
+        bench.engine.submit(request)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("half way")
+
+    bench.scheduler.leave = broken  # type: ignore[method-assign]
+    bench.engine.start()
+    assert all(heard.done.wait(5) for _, heard in requests)
+    assert [heard.num_closed for _, heard in requests] == [1, 1] and not bench.engine.is_healthy
+
+
+def test_a_matcher_that_fails_ends_its_own_request_only() -> None:
+    bench = Bench(echo)
+    request, bad = bench.request("a", YES_NO, jump_forward=False)
+
+    def broken(token_id: int) -> bool:
+        raise RuntimeError("matcher")
+
+    request.choices[0].matcher.accept = broken  # type: ignore[union-attr,method-assign]
+    bench.scheduler.add(request)
+    good = bench.add("bc")
+    bench.drain()
+    assert bad.error is not None and bad.error.status == 500 and bad.num_closed == 1
+    assert good.text() == "BC" and "RuntimeError: matcher" in bench.reports[0]
+
+
 def test_a_full_queue_refuses_with_both_numbers() -> None:
     bench = Bench(echo, queue_size=2)
     for _ in range(2):

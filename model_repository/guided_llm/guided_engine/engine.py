@@ -58,6 +58,7 @@ class Engine:
         self._scheduler, self._runner, self._grammars, self._metrics = scheduler, runner, grammars, metrics
         self._queue_size, self._report = queue_size, report
         self._inbox: deque[Request] = deque()
+        self._open: set[Request] = set()
         self._wake = threading.Condition()
         self._closing = False
         self._clock = clock or StageClock()
@@ -92,7 +93,7 @@ class Engine:
     def step(self) -> list[Output]:
         """One token, or one forced run, for every running row that has read its prompt."""
         batch = self._scheduler.next_batch()
-        ended = [Output(c.request, c.report()) for c in self._scheduler.take_finished()]
+        ended = self._ended()
         self._clock.lap("schedule")
         if batch is None:
             return ended
@@ -114,6 +115,11 @@ class Engine:
         self._clock.lap("commit")
         self._metrics.step(self._scheduler, outputs, self._clock.take())
 
+    def _ended(self) -> list[Output]:
+        """What the scheduler ended without a step."""
+        finished = [Output(c.request, c.report()) for c in self._scheduler.take_finished()]
+        return finished + [Output(request, error=error) for request, error in self._scheduler.take_dropped()]
+
     def _commit(self, batch: Batch, drawn: Drawn) -> list[Output]:
         for choice, chunk in zip(batch.rows, batch.chunks, strict=True):
             choice.cache(len(chunk))
@@ -127,6 +133,10 @@ class Engine:
                 outputs.append(Output(choice.request, choice.advance(token, logprob)))
             except RequestError as error:
                 outputs.append(Output(choice.request, error=error))
+            except Exception as error:
+                # a matcher that fails ends its own request, not everybody's
+                self._report("".join(traceback.format_exception(error)))
+                outputs.append(Output(choice.request, error=RequestError(f"{type(error).__name__}: {error}", 500)))
             if choice.is_finished:
                 self._scheduler.leave(choice)
         return outputs
@@ -151,6 +161,7 @@ class Engine:
                     break
                 self._wake.wait(_IDLE_SECONDS)
             while self._inbox:
+                self._open.add(self._inbox[0])
                 self._scheduler.add(self._inbox.popleft())
             return not self._closing
 
@@ -166,11 +177,13 @@ class Engine:
                 output.request.sink.send(output.event)
         errors |= {o.request: None for o in outputs if o.request.is_finished and o.request not in errors}
         for request, error in errors.items():
+            self._open.discard(request)
             request.sink.close(error)
 
     def _end_all(self, error: RequestError) -> None:
         with self._wake:
-            left = [*self._scheduler.requests, *self._inbox]
+            # _open too: a step that raised may have taken requests out of the scheduler without telling them
+            left = self._open | set(self._scheduler.requests) | set(self._inbox)
             self._inbox.clear()
         for request in left:
             request.sink.close(error)

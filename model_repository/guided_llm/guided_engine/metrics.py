@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from guided_engine.engine import Output
     from guided_engine.scheduler import Scheduler
 
+CANCELLED = 499
 _FLUSH_SECONDS = 0.25
 _TTFT = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _PER_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0)
@@ -138,7 +139,9 @@ class Metrics:
     def _output(self, output: Output) -> None:
         event, timings = output.event, output.request.timings
         if event is None:
-            self._count("guided_failed_requests_total", 1)
+            # a client that left is counted by itself
+            failed = output.error is not None and output.error.status != CANCELLED
+            self._count("guided_failed_requests_total", int(failed))
             return
         self._count("guided_generated_tokens_total", len(event.token_ids))
         if event.finish_reason is None or event.usage is None or event.timings is None:

@@ -7,6 +7,7 @@ from collections import deque
 
 from guided_engine.batch import Batch
 from guided_engine.kv_cache import KVCache, common_prefix
+from guided_engine.metrics import CANCELLED
 from guided_engine.protocol import RequestError
 from guided_engine.request import Choice, Request
 
@@ -27,6 +28,7 @@ class Scheduler:
         self._waiting: deque[Choice] = deque()
         self._running: list[Choice] = []
         self._finished: list[Choice] = []
+        self._dropped: list[tuple[Request, RequestError]] = []
         self.num_preempted = self.num_cancelled = 0
 
     @property
@@ -67,6 +69,11 @@ class Scheduler:
         finished, self._finished = self._finished, []
         return finished
 
+    def take_dropped(self) -> list[tuple[Request, RequestError]]:
+        """Requests taken out because their client left or they waited too long, and what to tell them."""
+        dropped, self._dropped = self._dropped, []
+        return dropped
+
     def remove(self, request: Request) -> None:
         """Take every choice of a request out, wherever it is."""
         self._waiting = deque(c for c in self._waiting if c.request is not request)
@@ -83,16 +90,17 @@ class Scheduler:
         self._cache.hold(len(self._running), last.tokens[: last.num_cached])
 
     def _drop(self) -> None:
-        """Requests that were cancelled, or waited too long, end here."""
+        """Take out what was cancelled or waited too long."""
         late = time.monotonic() - self._queue_seconds
         for request in self.requests:
             if request.sink.cancelled:
                 self.num_cancelled += 1
                 self.remove(request)
-                request.sink.close(RequestError("cancelled by the client", 499))
+                self._dropped.append((request, RequestError("cancelled by the client", CANCELLED)))
             elif not request.timings.start and request.timings.arrival < late:
                 self.remove(request)
-                request.sink.close(RequestError(f"waited longer than {self._queue_seconds:g} s in the queue", 504))
+                error = RequestError(f"waited longer than {self._queue_seconds:g} s in the queue", 504)
+                self._dropped.append((request, error))
 
     def _make_room(self) -> None:
         """Past the budget the youngest rows go back to the queue; they keep tokens and matcher, not the cache."""
