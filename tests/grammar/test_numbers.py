@@ -108,7 +108,7 @@ def value_of(text: str) -> Fraction | None:
     return Fraction(text) if re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?", text) else None
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(sets)
 def test_emitted_texts_denote_members_and_plain_members_are_emitted(a: Numbers) -> None:
     rules = Rules()

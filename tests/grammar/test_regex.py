@@ -168,7 +168,7 @@ TEXTS = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.recursive(LEAVES, grow, max_leaves=8))
 def test_random_regexes_agree_with_python(pattern: str) -> None:
     # Python's `$` also matches before a final newline, and before 3.14 its `\B` not the empty text.
@@ -179,7 +179,7 @@ def test_random_regexes_agree_with_python(pattern: str) -> None:
         assert whole.contains(text) == bool(python.fullmatch(text)), text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.recursive(LEAVES, grow, max_leaves=6))
 def test_emitted_json_texts_are_exactly_those_of_the_language(pattern: str) -> None:
     strings = Strings.pattern(pattern, Budget())

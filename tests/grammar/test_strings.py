@@ -67,7 +67,7 @@ def combine(children: st.SearchStrategy[Strings]) -> st.SearchStrategy[Strings]:
 sets = st.recursive(atoms(), combine, max_leaves=4)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(sets, sets)
 def test_operations_are_those_of_sets(a: Strings, b: Strings) -> None:
     budget = Budget()
@@ -80,7 +80,7 @@ def test_operations_are_those_of_sets(a: Strings, b: Strings) -> None:
     assert a.is_empty() <= (not any(map(a.contains, VALUES)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(sets)
 def test_emitted_texts_are_those_of_the_values(strings: Strings) -> None:
     if strings.is_empty():
