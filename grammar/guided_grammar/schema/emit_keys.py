@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from guided_grammar.budget import Budget
@@ -16,10 +16,12 @@ from guided_grammar.schema.objects import Keys
 _WRITER = JsonWriter()
 _COLON = text(": ")
 _END = text('": ')
-_BLOCKS = (
-    *("abcd", "efgh", "ijkl", "mnop", "qrst", "uvwxyz", "ABCDEF", "GHIJKL", "MNOPQR", "STUVWXYZ", "01234", "56789"),
+_LOWER = ("abcd", "efgh", "ijkl", "mnop", "qrst", "uvwxyz")
+_OTHERS = (
+    *("ABCDEF", "GHIJKL", "MNOPQR", "STUVWXYZ", "01234", "56789"),
     *("_", "-", ".", "$", "@", "/", " ", ":"),
 )
+_BLOCKS = (*_LOWER, *_OTHERS)
 _BLOCK_RANGES = {block: normalise((ord(char), ord(char)) for char in block) for block in _BLOCKS}
 _STATES = 16
 _IN_BLOCKS = frozenset("".join(_BLOCKS))
@@ -71,11 +73,18 @@ class KeyWriter:
         return found
 
     def _outside(self, stay: frozenset[str]) -> Iterator[Ref]:
-        kept = normalise((ord(char), ord(char)) for char in stay)
-        for block, ranges in _BLOCK_RANGES.items():
-            for part in [ranges] if stay.isdisjoint(block) else _singles(difference(ranges, kept)):
-                yield self._block(part)
-        yield self._block(_BESIDES if stay <= _IN_BLOCKS else difference(_BESIDES, kept))
+        for group in (_LOWER, _OTHERS):
+            refs = [ref for block in group for ref in self._part(block, stay)]
+            yield from [self.rules.add(alt(*refs), "k")] if stay.isdisjoint("".join(group)) else refs
+        rest = _BESIDES if stay <= _IN_BLOCKS else difference(_BESIDES, _ranges(stay))
+        yield self._block(rest)
+
+    def _part(self, block: str, stay: frozenset[str]) -> list[Ref]:
+        """The rule of what `stay` leaves of a block: one for the whole of it, else one for its single characters."""
+        if stay.isdisjoint(block):
+            return [self._block(_BLOCK_RANGES[block])]
+        left = difference(_BLOCK_RANGES[block], _ranges(stay))
+        return [self.rules.add(alt(*map(self._block, _singles(left))), "k")] if left else []
 
     def _block(self, ranges: Ranges) -> Ref:
         found = self._blocks.get(ranges)
@@ -138,6 +147,10 @@ class _AllBut:
         if self._listed.isdisjoint(group):
             options.append(self._end)
         return self._rules.add(alt(*options), "k")
+
+
+def _ranges(text: Iterable[str]) -> Ranges:
+    return normalise((ord(char), ord(char)) for char in text)
 
 
 def _singles(ranges: Ranges) -> list[Ranges]:
