@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import platform
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -97,11 +98,12 @@ def _rival(name: str, selected: Iterable[Case], seconds: float) -> Iterator[Verd
 
 def _heading(options: argparse.Namespace) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in ("triton-guided", "xgrammar", "llguidance"))
-    part = "" if options.every == 1 else f" Sample: each {options.every}th case."
+    part = "" if options.every == 1 else f" Sample: one case in {options.every}."
     words = f"{Path(options.tokenizer).name}, token by token and byte by byte" if options.tokenizer else "single bytes"
     return f"""# Conformance
 
 {datetime.date.today()}; {packages}; Python {platform.python_version()}; vocabulary: {words}.{part}
+Load average of the last 15 minutes: {os.getloadavg()[2]:.1f} on {os.cpu_count()} cores.
 
 An instance counts where its constraint was enforced. Valid instances are written in our canonical spelling (keys in
 declared order, `", "` and `": "`, no exponents); the other engines get them with blanks allowed and keys as they stand.

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, TimeoutError
+from dataclasses import dataclass
 
 import numpy as np
 import xgrammar
@@ -27,6 +28,14 @@ _MASK_MS = 100
 _MAX_THREADS = 2
 
 
+@dataclass(frozen=True)
+class Judged:
+    """A grammar that is quick enough. lazy: its masks are made when needed, because making all of them takes long."""
+
+    handle: xgrammar.CompiledGrammar
+    lazy: bool
+
+
 class MaskCompiler:
     """Compilers of one vocabulary. Thread-safe.
 
@@ -35,7 +44,7 @@ class MaskCompiler:
     """
 
     def __init__(
-        self, tokens: Sequence[bytes], stop_ids: Sequence[int], shared_bytes: int, seconds: float = 5.0
+        self, tokens: Sequence[bytes], stop_ids: Sequence[int], shared_bytes: int, seconds: float = 20.0
     ) -> None:
         info = xgrammar.TokenizerInfo(
             list(tokens), xgrammar.VocabType.RAW, vocab_size=len(tokens), stop_token_ids=list(stop_ids)
@@ -47,7 +56,11 @@ class MaskCompiler:
         self._lazy_slots = threading.BoundedSemaphore(_MAX_THREADS)
         self._num_words, self._stops, self._seconds = -(-len(tokens) // 32), frozenset(stop_ids), seconds
 
-    def compile(self, text: str, better: Callable[[xgrammar.CompiledGrammar], None]) -> xgrammar.CompiledGrammar:
+    def build(self, text: str, lazy: bool) -> xgrammar.CompiledGrammar:
+        """Compile here and now what `judge` has found quick, elsewhere. Raises RuntimeError when xgrammar refuses."""
+        return (self._lazy if lazy else self._whole).compile_grammar(text)
+
+    def judge(self, text: str, better: Callable[[xgrammar.CompiledGrammar], None]) -> Judged:
         """Raises RuntimeError when xgrammar refuses `text`, LimitExceeded when it or its masks take too long.
 
         better: called later, on another thread, with the same grammar and all of its masks made, where the result
@@ -60,13 +73,13 @@ class MaskCompiler:
             handle = self._quick_start(text, deadline)
             if handle is not None and whole is not None and not whole.done():
                 whole.add_done_callback(lambda done: None if done.exception() else better(done.result()))
-                return handle
+                return Judged(handle, True)
             handle = _result(whole, deadline - time.monotonic()) or handle
         if handle is None:
             raise LimitExceeded("mask compile milliseconds", int(self._seconds * 1e3), None)
         if self._slowest(handle, _MASK_MS, again=True) > _MASK_MS:
             raise LimitExceeded("mask milliseconds", _MASK_MS, None)
-        return handle
+        return Judged(handle, False)
 
     def _quick_start(self, text: str, deadline: float) -> xgrammar.CompiledGrammar | None:
         """The grammar with masks made when needed; None when that takes too long, now or later."""
