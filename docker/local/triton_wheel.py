@@ -36,7 +36,7 @@ class TritonWheel:
             raise LaunchError("nvidia-pytriton is not installed in this environment: run `make install`")
         wheel = TritonWheel(Path(spec.origin).parent / "tritonserver")
         if not wheel.stub.exists():
-            raise LaunchError(f"the server wheel has no Python {_TAG} stub; use Python 3.10, 3.11 or 3.12")
+            raise LaunchError(f"the server wheel has no Python {_TAG} stub; use Python 3.11 or 3.12")
         return wheel
 
     @property
@@ -67,7 +67,9 @@ class TritonWheel:
         env = dict(os.environ)
         env["PATH"] = f"{Path(sys.prefix) / 'bin'}:{env.get('PATH', '')}"
         env["LD_LIBRARY_PATH"] = ":".join(p for p in (_libpython_folder(), env.get("LD_LIBRARY_PATH", "")) if p)
+        # threads that spin between steps starve the senders on a small machine
         env.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        env.setdefault("GOMP_SPINCOUNT", "0")
         missing = [line.strip() for line in _ldd(self.stub, env) if "not found" in line]
         if missing:
             raise LaunchError(f"the Python stub cannot load {missing[0]}: install the shared libpython{_TAG}")

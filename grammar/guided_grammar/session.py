@@ -130,8 +130,24 @@ class MaskEngine:
         with self._lock:
             return self._stats
 
-    def compile(self, text: str, markers: frozenset[str] = frozenset()) -> CompiledMask:
+    def judge(self, text: str, markers: frozenset[str] = frozenset()) -> bool:
+        """Compile, start and walk without keeping anything; the `lazy` that `compile` should be told.
+
+        Raises what `compile` and `session` raise. For a process that may be killed: nothing here can be interrupted.
+        """
+        markers = frozenset(markers & self.vocabulary.markup.keys())
+        compiler, blank = self._compiler(markers)
+        try:
+            judged = compiler.judge(with_tokens(text, self.vocabulary.ids_of(markers)), lambda better: None)
+        except RuntimeError as error:
+            raise _refusal(error) from None
+        self.session(CompiledMask(judged.handle, blank))
+        return judged.lazy
+
+    def compile(self, text: str, markers: frozenset[str] = frozenset(), *, lazy: bool | None = None) -> CompiledMask:
         """Masks for grammar text of `emit.to_ebnf`.
+
+        lazy: the verdict of `judge` on this text, which is then believed; None judges it here.
 
         markers: added tokens of the vocabulary that the grammar names: rules of a marker write its token
             (`with_tokens`), elsewhere the token reads as its text, in this grammar only.
@@ -154,7 +170,7 @@ class MaskEngine:
                 mine = True
             self._count(hits=0 if mine else 1, misses=1 if mine else 0)
         if mine:
-            self._run(key, text, future)
+            self._run(key, text, lazy, future)
         return future.result()
 
     def session(self, compiled: CompiledMask) -> Session:
@@ -165,12 +181,15 @@ class MaskEngine:
             raise UnsatisfiableConstraint("no token of this model can begin an answer")
         return session
 
-    def _run(self, key: _Key, text: str, future: Future[CompiledMask]) -> None:
+    def _run(self, key: _Key, text: str, lazy: bool | None, future: Future[CompiledMask]) -> None:
         started = time.perf_counter()
         try:
             compiler, blank = self._compiler(key[1])
             grammar = with_tokens(text, self.vocabulary.ids_of(key[1]))
-            handle = compiler.compile(grammar, lambda better: self._replace(key, CompiledMask(better, blank)))
+            if lazy is None:
+                handle = compiler.judge(grammar, lambda better: self._replace(key, CompiledMask(better, blank))).handle
+            else:
+                handle = compiler.build(grammar, lazy)
             compiled = CompiledMask(handle, blank)
         except BaseException as error:
             with self._lock:

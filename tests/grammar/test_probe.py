@@ -26,7 +26,7 @@ def never(_: xgrammar.CompiledGrammar) -> None:
 
 
 def test_a_quick_compile_is_whole_at_once() -> None:
-    handle = compiler().compile('root ::= "ab" [c-e]*', never)
+    handle = compiler().judge('root ::= "ab" [c-e]*', never).handle
     assert xgrammar.GrammarMatcher(handle).accept_string("abc")
 
 
@@ -34,9 +34,10 @@ def test_a_slow_compile_answers_first_and_becomes_better_later(monkeypatch: pyte
     monkeypatch.setattr(probe, "PATIENCE", 0.0)
     came, done = [], threading.Event()
     chain = "".join(f"r{i} ::= [^x] r{i + 1} | [a-c] r{i + 1}\n" for i in range(300)) + 'r300 ::= "x"\n'
-    handle = compiler().compile("root ::= r0\n" + chain, lambda better: (came.append(better), done.set()))  # type: ignore[func-returns-value]
+    judged = compiler().judge("root ::= r0\n" + chain, lambda better: (came.append(better), done.set()))  # type: ignore[func-returns-value]
     assert done.wait(60)
-    for grammar in (handle, came[0]):
+    assert judged.lazy
+    for grammar in (judged.handle, came[0]):
         assert xgrammar.GrammarMatcher(grammar).accept_string("ab" * 150 + "x")
 
 
@@ -58,14 +59,14 @@ def test_the_engine_gives_later_sessions_the_better_masks(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("grammar", ["root ::= foo", "root"])
 def test_what_xgrammar_refuses_raises(grammar: str) -> None:
     with pytest.raises(RuntimeError):
-        compiler().compile(grammar, never)
+        compiler().judge(grammar, never)
 
 
 def test_a_compile_over_its_time_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "PATIENCE", 0.0)
     slow = "root ::= " + " ".join(['"a"?'] * 700)
     with pytest.raises(LimitExceeded, match="mask compile milliseconds limit is 1"):
-        compiler(0.001).compile(slow, lambda better: None)
+        compiler(0.001).judge(slow, lambda better: None)
 
 
 def test_a_grammar_whose_masks_are_slow_is_refused() -> None:
@@ -73,15 +74,15 @@ def test_a_grammar_whose_masks_are_slow_is_refused() -> None:
     tokens = [*VOCABULARY.tokens, *(a + b + c for a in letters for b in letters for c in letters)]
     slow = "root ::= " + " ".join(["r?"] * 60) + "\nr ::= [a-z] [a-z]?"
     with pytest.raises(LimitExceeded, match="mask milliseconds limit is 100"):
-        MaskCompiler(tokens, VOCABULARY.stop_ids, 1 << 20, 30.0).compile(slow, lambda better: None)
+        MaskCompiler(tokens, VOCABULARY.stop_ids, 1 << 20, 30.0).judge(slow, lambda better: None)
 
 
 def test_a_grammar_without_a_first_token_is_left_to_the_session() -> None:
-    assert compiler().compile('root ::= r\nr ::= r "a"', never) is not None
+    assert compiler().judge('root ::= r\nr ::= r "a"', never) is not None
 
 
 def test_a_shape_whose_new_masks_are_slow_waits_for_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "PATIENCE", 0.0)
     monkeypatch.setattr(probe, "_NEW_MASK_MS", -1.0)
-    handle = compiler().compile("root ::= [a-c] " + " ".join(['"ab"'] * 500), never)
+    handle = compiler().judge("root ::= [a-c] " + " ".join(['"ab"'] * 500), never).handle
     assert xgrammar.GrammarMatcher(handle).accept_string("aabab")

@@ -55,6 +55,12 @@ class SpecCompiler(Protocol):
     def compile(self, spec: GrammarSpec) -> Compiled: ...
 
 
+class Proof(Protocol):
+    """Where grammar text is tried before it comes here: `guided_grammar.proof.Prover`."""
+
+    def lazy(self, text: str, markers: frozenset[str]) -> bool: ...
+
+
 @dataclass(frozen=True)
 class Constrained:
     """A constraint ready to run: one matcher per choice, and the control tokens whose text is part of the answer."""
@@ -66,13 +72,19 @@ class Constrained:
 class Grammars:
     """Constraints of one vocabulary. `matchers` is thread-safe and blocks; `fill` belongs to the step.
 
+    proof: None tries every grammar in this process, which cannot be interrupted.
     num_asked: how often a constraint reached this class; unconstrained requests leave it alone.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, specs: SpecCompiler, cache_bytes: int, limits: Limits = DEFAULT_LIMITS
+        self,
+        vocabulary: Vocabulary,
+        specs: SpecCompiler,
+        cache_bytes: int,
+        limits: Limits = DEFAULT_LIMITS,
+        proof: Proof | None = None,
     ) -> None:
-        self._vocabulary, self._specs = vocabulary, specs
+        self._vocabulary, self._specs, self._proof = vocabulary, specs, proof
         self._engine = MaskEngine(vocabulary, limits, cache_bytes)
         self._lock = threading.Lock()
         self.num_asked = 0
@@ -90,7 +102,8 @@ class Grammars:
         with self._lock:
             self.num_asked += 1
         compiled = self._specs.compile(spec)
-        mask = self._engine.compile(compiled.text, compiled.markers)
+        lazy = None if self._proof is None else self._proof.lazy(compiled.text, compiled.markers)
+        mask = self._engine.compile(compiled.text, compiled.markers, lazy=lazy)
         sessions = (self._engine.session(mask) for _ in range(count))
         return Constrained(tuple(GrammarMatcher(s, self._vocabulary) for s in sessions), compiled.markers)
 

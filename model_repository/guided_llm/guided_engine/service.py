@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from guided_grammar.limits import DEFAULT_LIMITS
 from guided_grammar.pool import CompilePool
+from guided_grammar.proof import Prover
 from guided_grammar.spec import GrammarSpec, Kind
 from numpy.typing import NDArray
 
@@ -39,7 +41,9 @@ class Service:
         runner = Runner(loaded.model, shape, loaded.dtype)
         started = time.monotonic()
         self._specs = CompilePool(workers=config.grammar_workers)
-        grammars = Grammars(loaded.tokenizer.vocabulary, self._specs, config.grammar_cache_bytes)
+        vocabulary = loaded.tokenizer.vocabulary
+        self._proofs = Prover(vocabulary, DEFAULT_LIMITS, config.grammar_workers)
+        grammars = Grammars(vocabulary, self._specs, config.grammar_cache_bytes, DEFAULT_LIMITS, self._proofs)
         # starts a worker and reads the vocabulary now instead of inside the first request
         grammars.matchers(GrammarSpec(Kind.CHOICE, ["yes", "no"]).to_json(), 1)
         grammar_ms = (time.monotonic() - started) * 1000
@@ -85,6 +89,7 @@ class Service:
     def stop(self, timeout: float) -> None:
         """End every request and every thread."""
         self._specs.close()
+        self._proofs.close()
         self._intake.stop()
         self._engine.stop(timeout)
         for outbox in self._outboxes:

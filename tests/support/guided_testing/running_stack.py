@@ -42,7 +42,8 @@ class RunningStack:
 
     @staticmethod
     def start(log: Path, timeout_s: float = 300.0, env: dict[str, str] | None = None) -> RunningStack:
-        stack = RunningStack(*free_ports(4), log=log)
+        port, http, grpc, metrics_port = free_ports(4)
+        stack = RunningStack(port, http, grpc, metrics_port, log)
         flags = {
             "port": stack.port,
             "http-port": stack.http,

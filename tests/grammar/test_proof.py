@@ -1,0 +1,61 @@
+"""Grammars proven in processes that can be killed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from guided_grammar.errors import GrammarError, LimitExceeded, UnsatisfiableConstraint, UnsupportedConstraint
+from guided_grammar.limits import DEFAULT_LIMITS
+from guided_grammar.proof import Prover
+from guided_grammar.vocabulary import Vocabulary
+
+LETTERS = tuple(bytes([code]) for code in range(97, 123))
+WORDS = tuple(a + b + c for a in LETTERS for b in LETTERS for c in LETTERS)
+VOCABULARY = Vocabulary((*Vocabulary.of_bytes().tokens, *WORDS), (256,))
+SLOW = "root ::= " + "r? " * 500 + "\nr ::= [a-z] [a-z]?"
+
+
+@pytest.fixture(scope="module")
+def prover() -> Iterator[Prover]:
+    prover = Prover(VOCABULARY, DEFAULT_LIMITS, seconds=3.0, wait=60.0)
+    yield prover
+    prover.close()
+
+
+def test_a_quick_grammar_is_proven_and_remembered(prover: Prover) -> None:
+    assert prover.lazy('root ::= "ab" [c-e]*', frozenset()) is False
+    started = time.monotonic()
+    assert prover.lazy('root ::= "ab" [c-e]*', frozenset()) is False
+    assert time.monotonic() - started < 0.01
+
+
+def test_a_grammar_that_does_not_come_back_costs_its_worker_and_nothing_else(prover: Prover) -> None:
+    before = prover.num_kills
+    with pytest.raises(LimitExceeded, match="grammar proof milliseconds limit is 3000"):
+        prover.lazy(SLOW, frozenset())
+    assert prover.num_kills == before + 1
+    assert prover.lazy("root ::= [0-9]+", frozenset()) is False
+    with pytest.raises(LimitExceeded):
+        prover.lazy(SLOW, frozenset())
+    assert prover.num_kills == before + 1, "a refusal is remembered"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [('root ::= r\nr ::= r "a"', UnsatisfiableConstraint), ("root ::= missing", UnsupportedConstraint)],
+)
+def test_what_the_engine_would_refuse_is_refused(prover: Prover, text: str, error: type[GrammarError]) -> None:
+    with pytest.raises(error):
+        prover.lazy(text, frozenset())
+
+
+def test_a_grammar_over_the_memory_bound_is_refused() -> None:
+    prover = Prover(VOCABULARY, DEFAULT_LIMITS, seconds=30.0, memory_bytes=900 << 20, wait=60.0)
+    chain = "root ::= r0\n" + "".join(f"r{i} ::= r{i + 1}\n" for i in range(15_000)) + 'r15000 ::= "x"\n'
+    try:
+        with pytest.raises(LimitExceeded, match="grammar proof memory bytes limit is"):
+            prover.lazy(chain, frozenset())
+    finally:
+        prover.close()
