@@ -37,8 +37,8 @@ SAMPLES = {
 }
 
 NARROWER = {
-    "draft2020-12/optional/bignum/1": "numbers are written with at most 16 significant digits",
-    "draft2020-12/optional/format/ecmascript-regex/3": "regexes of format regex are written without named groups",
+    "optional/bignum/1": "numbers are written with at most 16 significant digits",
+    "optional/format/ecmascript-regex/3": "regexes of format regex are written without named groups",
 }
 
 
@@ -65,7 +65,7 @@ def test_no_invalid_instance_is_accepted(verdicts: list[Verdict]) -> None:
 @pytest.mark.corpus
 def test_no_valid_instance_is_rejected(verdicts: list[Verdict]) -> None:
     assert sum(v.num_valid for v in verdicts) > 200
-    assert [(v.id, v.rejected) for v in verdicts if v.rejected and v.id not in NARROWER] == []
+    assert [(v.id, v.rejected) for v in verdicts if v.rejected and v.id.partition("/")[2] not in NARROWER] == []
 
 
 @pytest.mark.corpus
