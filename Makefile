@@ -39,8 +39,8 @@ check: install  ## ruff and strict mypy
 	$(BIN)/mypy
 	MYPYPATH=docker/local:perf $(BIN)/mypy docker/local perf
 
-conformance: install  ## accept/reject corpora, whole: scoreboard by keyword
-	$(RUN) -m guided_grammar conformance $(ARGS)
+conformance: install  ## accept/reject corpora, whole, beside other engines: scoreboard by keyword
+	$(RUN) perf/conformance.py $(ARGS)
 
 perf: install  ## perf_analyzer against the model over gRPC streaming
 	$(RUN) perf/analyzer.py $(ARGS)

@@ -13,6 +13,7 @@ from guided_grammar.budget import Budget
 from guided_grammar.choice import choice_expr
 from guided_grammar.emit import to_ebnf
 from guided_grammar.errors import InvalidConstraint, LimitExceeded
+from guided_grammar.forced import check_forced
 from guided_grammar.formats import tool_format
 from guided_grammar.gbnf import parse_gbnf
 from guided_grammar.ir import Expr, Rules, alt
@@ -39,6 +40,7 @@ def compile_spec(spec: GrammarSpec, limits: Limits = DEFAULT_LIMITS) -> Compiled
     """
     try:
         rules, root = rules_of(spec, limits)
+        check_forced(rules, root, limits)
         text = to_ebnf(rules, root, limits)
     except RecursionError:
         raise LimitExceeded("nesting", limits.json_depth, None, keyword=spec.kind.value) from None

@@ -23,6 +23,7 @@ class Limits:
     number_digits: int = 16  # D146: significant digits an otherwise unbounded number may be written with
     whitespace: int = 8  # F54: blanks before the document
     repeat: int = 65_536  # the largest bound of a repetition in a regex or GBNF
+    forced_characters: int = 262_144  # text that a grammar may leave no choice about, in one go
 
 
 DEFAULT_LIMITS = Limits()

@@ -10,13 +10,13 @@ def longest(rules: Rules, root: Expr) -> int | None:
     """UTF-8 bytes of the longest text of `root`; None when there is none or a rule it needs is recursive."""
     alive = productive(rules, root)
     sizes: dict[str, float] = {name: float("-inf") for name in rules if name not in alive}
-    for name in _bottom_up(rules, root, alive):
+    for name in bottom_up(rules, root, alive):
         sizes[name] = _size(rules.get(Ref(name)), sizes)
     size = _size(root, sizes)
     return int(size) if size < float("inf") else None
 
 
-def _bottom_up(rules: Rules, root: Expr, alive: set[str]) -> list[str]:
+def bottom_up(rules: Rules, root: Expr, alive: set[str]) -> list[str]:
     """Productive rules reachable from `root`, each after the ones it mentions, except along a recursion."""
     order: list[str] = []
     seen: set[str] = set()
