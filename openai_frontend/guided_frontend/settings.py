@@ -50,7 +50,7 @@ class Settings:
     first_token_timeout: float = 120.0
     token_timeout: float = 60.0
     request_timeout: float = 600.0
-    compile_timeout: float = 10.0
+    compile_timeout: float = 5.0
     compile_workers: int = 2
     max_body_bytes: int = 8_388_608
     max_concurrent: int = 256

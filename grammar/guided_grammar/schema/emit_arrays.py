@@ -74,11 +74,23 @@ def _exactly(emitter: Emitter, item: Expr, count: int) -> Expr:
 
 
 def _up_to(emitter: Emitter, item: Expr, count: int) -> Expr:
-    if count <= _MAX_CHAIN // 4:
-        return repeat(item, 0, count)
-    full = count // 2 + 1
-    short = emitter.rules.add(_up_to(emitter, item, full - 1), "x")
-    return alt(short, seq(emitter.rules.add(_exactly(emitter, item, full), "x"), _up_to(emitter, item, count - full)))
+    """Halves of halves: each level has two sizes, so that few rules suffice for any count."""
+    known: dict[int, Expr] = {}
+
+    def up_to(size: int) -> Expr:
+        if size not in known:
+            known[size] = repeat(item, 0, size) if size <= _MAX_CHAIN // 4 else split(size)
+        return known[size]
+
+    def split(size: int) -> Expr:
+        full = size // 2 + 1
+        short = emitter.rules.add(up_to(full - 1), "x")
+        return alt(short, seq(emitter.rules.add(_exactly(emitter, item, full), "x"), rest(size - full)))
+
+    def rest(size: int) -> Expr:
+        return up_to(size) if size <= _MAX_CHAIN // 4 else emitter.rules.add(up_to(size), "x")
+
+    return up_to(count)
 
 
 @dataclass(frozen=True)
