@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 
@@ -245,8 +246,9 @@ if len(sys.argv) > 4:
 def test_logits_of_masked_words_are_never_read(first: int, last: int, every: int) -> None:
     """All other pages of the logits are locked, so that a read ends the process; the control does read them."""
     command = [sys.executable, "-c", _LOCKED, str(first), str(last), str(every)]
-    assert subprocess.run(command, check=False).returncode == 0
-    assert subprocess.run([*command, "read the rest"], check=False, stderr=subprocess.DEVNULL).returncode < 0
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run(command, env=env, check=False).returncode == 0
+    assert subprocess.run([*command, "read the rest"], env=env, check=False, stderr=subprocess.DEVNULL).returncode < 0
 
 
 @pytest.mark.parametrize("size", [0, 1, MAX_IDS])
