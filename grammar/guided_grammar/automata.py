@@ -230,19 +230,18 @@ def _product(a: Dfa, b: Dfa, keep: Callable[[bool, bool], bool], budget: Budget)
     for p, q in order:
         default_p, others_p = _fine_row(a, p, fine_a)
         default_q, others_q = _fine_row(b, q, fine_b)
-        found = {
-            atom: (others_p.get(atom, default_p), others_q.get(atom, default_q)) for atom in {*others_p, *others_q}
-        }
-        budget.spend(1 + len(found))
-        targets = [
-            (DEAD, DEAD) if not _live(keep, pair) else pair for pair in [(default_p, default_q), *found.values()]
-        ]
-        for pair in targets:
-            if pair != (DEAD, DEAD) and pair not in numbers:
-                numbers[pair] = len(order)
-                order.append(pair)
-        ids = [numbers.get(pair, DEAD) for pair in targets]
-        rows.append((ids[0], tuple(zip(found, ids[1:], strict=True))))
+        atoms = [*others_p, *(atom for atom in others_q if atom not in others_p)]
+        budget.spend(2 + 2 * len(atoms))
+        pairs_of = [(others_p.get(atom, default_p), others_q.get(atom, default_q)) for atom in atoms]
+        ids: list[int] = []
+        for pair in [(default_p, default_q), *pairs_of]:
+            known = numbers.get(pair)
+            if known is None:
+                known = numbers[pair] = len(order) if _live(keep, pair) else DEAD
+                if known != DEAD:
+                    order.append(pair)
+            ids.append(known)
+        rows.append((ids[0], tuple(zip(atoms, ids[1:], strict=True))))
     flags = [keep(p != DEAD and a.accepting[p], q != DEAD and b.accepting[q]) for p, q in order]
     return make(alphabet, rows, flags, budget)
 

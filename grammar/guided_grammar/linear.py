@@ -60,6 +60,10 @@ class Run:
     edges: tuple[Edge, ...]
 
 
+Walk = tuple[Ranges | None, int, int, Run | None]
+"""(the class of every step, steps, the state reached, the run that starts there if one does)."""
+
+
 def to_expr(dfa: Dfa, writer: Writer, rules: Rules, budget: Budget) -> Expr:
     """The texts of a non-empty language as `writer` writes them."""
     return _Builder(dfa, writer, rules, budget).build()
@@ -76,6 +80,7 @@ class _Builder:
         self._heads: dict[int, Ref] = {}
         self._bodies: dict[int, Expr] = {}
         self._runs: dict[int, Run | None] = {}
+        self._walks: dict[int, Walk] = {}
         self._lengths: dict[tuple[int, Ranges], int] = {}
         self._entries: dict[int, Ref] = {}
         self._pending: list[tuple[Ref, Run]] = []
@@ -165,24 +170,45 @@ class _Builder:
         return self._entries[target]
 
     def _find_run(self, state: int) -> Run | None:
-        steady = self._steady(state)
-        low, ahead, ranges = 0, state, None
-        while steady is None:
-            edges = self._dfa.edges[ahead]
-            if len(edges) != 1 or self._dfa.accepting[ahead] or (ranges is not None and edges[0][0] != ranges):
-                break
-            ranges, target = edges[0]
-            if self._incoming[target] > 1:
-                low, ahead = low + 1, target
-                break
-            low, ahead = low + 1, target
-            steady = self._steady(ahead)
+        ranges, low, ahead, steady = self._walk(state)
         if steady is not None and (low == 0 or steady.ranges == ranges):
             high = None if steady.high is None else low + steady.high
             return Run(steady.ranges, low, high, steady.state, steady.edges)
         if ranges is not None and low >= _MIN_RUN and not _single(ranges):
             return Run(ranges, low, low, ahead, ())
         return None
+
+    def _walk(self, state: int) -> Walk:
+        """Every state is walked over once: a walk goes on with that of its next state."""
+        passed: list[int] = []
+        current: int | None = state
+        while current is not None and current not in self._walks:
+            self._budget.spend()
+            passed.append(current)
+            current = self._next(current)
+        for earlier in reversed(passed):
+            self._walks[earlier] = self._walk_from(earlier)
+        return self._walks[state]
+
+    def _next(self, state: int) -> int | None:
+        """The only state that may follow `state`, if no other state leads there."""
+        edges = self._dfa.edges[state]
+        if len(edges) != 1 or self._dfa.accepting[state] or self._steady(state) is not None:
+            return None
+        target = edges[0][1]
+        return None if self._incoming[target] > 1 else target
+
+    def _walk_from(self, state: int) -> Walk:
+        steady, edges = self._steady(state), self._dfa.edges[state]
+        if steady is not None or len(edges) != 1 or self._dfa.accepting[state]:
+            return None, 0, state, steady
+        ranges, target = edges[0]
+        if self._incoming[target] > 1:
+            return ranges, 1, target, None
+        further, low, ahead, steady = self._walks[target]
+        if further is None or further == ranges:
+            return ranges, low + 1, ahead, steady
+        return ranges, 1, target, None
 
     def _steady(self, state: int) -> Run | None:
         """The run of states from `state` on that differ only in how many more characters of one class they allow."""

@@ -14,6 +14,7 @@ Canonical = tuple[Alphabet, tuple[Row, ...], tuple[bool, ...]]
 
 def canonical(alphabet: Alphabet, rows: list[Row], accepting: list[bool], budget: Budget) -> Canonical:
     """The minimal automaton of the same language: reachable, every state live, numbered breadth-first by atom."""
+    budget.spend(sum(2 + 2 * len(others) for _, others in rows))
     rows = [_normal(default, list(others), alphabet.size) for default, others in rows]
     live = _live_states(rows, accepting)
     if 0 not in live:
@@ -59,11 +60,16 @@ def _closure(seeds: list[int], following: list[list[int]]) -> set[int]:
 
 def _normal(default: int, others: list[tuple[int, int]], size: int) -> Row:
     """The same row with its most frequent target as default; of equally frequent ones, that of the smallest atom."""
-    others = sorted(pair for pair in others if pair[1] != default)
+    others = sorted([pair for pair in others if pair[1] != default])
     if 2 * len(others) < size:
         return default, tuple(others)
-    listed = dict(others)
     counts: dict[int, int] = {}
+    for _, target in others:
+        counts[target] = counts.get(target, 0) + 1
+    if max(counts.values(), default=0) < size - len(others):
+        return default, tuple(others)
+    listed = dict(others)
+    counts = {}
     for atom in range(size):
         target = listed.get(atom, default)
         counts[target] = counts.get(target, 0) + 1
@@ -142,5 +148,5 @@ class _Partition:
         return [state for part in parts for state in part]
 
     def _signature(self, state: int) -> Row:
-        self._budget.spend(1 + len(self._rows[state][1]))
+        self._budget.spend(2 + 2 * len(self._rows[state][1]))
         return _plain(self._rows[state], self._classes, self._size)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from guided_grammar.compiler import compile_spec
 from guided_grammar.errors import GrammarError, InvalidConstraint, LimitExceeded
+from guided_grammar.limits import Limits
 from guided_grammar.spec import FREE, GrammarSpec, Kind
 from guided_testing.byte_tokenizer import accepts, compile_bytes
 
@@ -84,3 +85,24 @@ def test_nesting_without_end_is_a_limit() -> None:
         schema = {"not": schema}
     with pytest.raises(GrammarError):
         compile_spec(GrammarSpec(Kind.JSON_SCHEMA, {"schema": schema}))
+
+
+def _schema(schema: dict[str, Any]) -> GrammarSpec:
+    return GrammarSpec(Kind.JSON_SCHEMA, {"schema": schema})
+
+
+def test_a_literal_as_long_as_a_regex_may_be_compiles_in_steps_that_grow_with_its_length() -> None:
+    assert "x" * 4096 in compile_spec(GrammarSpec(Kind.REGEX, "x" * 4096), Limits(steps=30 * 4096)).text
+
+
+COSTLY: dict[str, GrammarSpec] = {
+    "wide modulus": _schema({"type": "integer", "multipleOf": 0.123456789}),
+    "exactly one of many multiples": _schema({"oneOf": [{"type": "integer", "multipleOf": i} for i in range(2, 14)]}),
+    "optional characters in a row": GrammarSpec(Kind.REGEX, "(a?b?)" * 600),
+}
+
+
+@pytest.mark.parametrize("spec", COSTLY.values(), ids=COSTLY.keys())
+def test_work_without_a_small_grammar_is_refused_by_its_steps(spec: GrammarSpec) -> None:
+    with pytest.raises(LimitExceeded, match="compile steps"):
+        compile_spec(spec)

@@ -177,8 +177,10 @@ class Numbers:
             return NOTHING
         dfa: Dfa | None = None
         for span in self.spans:
-            found = decimals.texts(span.low, span.low_open, span.high, span.high_open, span.step, span.avoid, digits)
-            budget.spend(found.num_edges, "number")
+            found, steps = decimals.texts(
+                span.low, span.low_open, span.high, span.high_open, span.step, span.avoid, digits
+            )
+            budget.spend(steps, "number")
             dfa = found if dfa is None else dfa.union(found, budget)
         if dfa is None or dfa.is_empty():
             raise UnsupportedConstraint("no decimal number is known to match", keyword="number")
