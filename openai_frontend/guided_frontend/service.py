@@ -55,12 +55,12 @@ class Service:
 
 
 def check_fit(num_ids: int, max_tokens: int | None, model: ServedModel, field: str) -> None:
-    """Raises BadRequest with both numbers when prompt and answer do not fit into the context."""
+    """Raises BadRequest with both numbers when the prompt, which is in `field`, and the answer exceed the context."""
     wanted = max_tokens or 1
     if num_ids == 0:
         raise BadRequest(f"{field} holds no tokens", field)
     if model.most_context is not None and num_ids + wanted > model.most_context:
         raise BadRequest(
             f"the context holds {model.most_context} tokens: the prompt has {num_ids} and max_tokens asks for {wanted}",
-            field,
+            field if num_ids >= model.most_context else "max_tokens",
         )

@@ -245,3 +245,9 @@ def test_context_overflow_is_a_400_with_both_numbers(frontend: Frontend) -> None
     answer = frontend.ask(max_tokens=5000)
     assert answer.status_code == 400
     assert "4096" in answer.json()["error"]["message"] and "5000" in answer.json()["error"]["message"]
+    assert answer.json()["error"]["param"] == "max_tokens"
+
+
+def test_a_prompt_that_fills_the_context_alone_is_a_400_that_blames_the_messages(frontend: Frontend) -> None:
+    answer = frontend.ask(messages=[{"role": "user", "content": "a b " * 4096}], max_tokens=1)
+    assert answer.status_code == 400 and answer.json()["error"]["param"] == "messages"
