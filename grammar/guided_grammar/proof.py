@@ -6,6 +6,7 @@ a worker with a clock and a bound on its address space; what finishes there fini
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import queue
@@ -53,6 +54,8 @@ class Prover:
         self._free: queue.LifoQueue[_Loaded] = queue.LifoQueue()
         self._lock = threading.Lock()
         self._known: OrderedDict[_Key, bool | GrammarError] = OrderedDict()
+        self._reloads: set[threading.Thread] = set()
+        self._closed = False
         self.num_kills = 0
         for worker in self._workers:
             worker.load()
@@ -76,9 +79,14 @@ class Prover:
         return verdict
 
     def close(self) -> None:
-        """Kill the workers."""
+        """Kill the workers, those that are just coming back included."""
+        with self._lock:
+            self._closed = True
+            reloads = set(self._reloads)
         for worker in self._workers:
             worker.close()
+        for thread in reloads:
+            thread.join()
 
     def _prove(self, text: str, markers: frozenset[str]) -> bool | GrammarError:
         try:
@@ -104,15 +112,27 @@ class Prover:
 
     def _give_back(self, worker: _Loaded) -> None:
         """A lost worker reads its vocabulary again before anybody waits for it."""
-
-        def reload() -> None:
-            worker.load()
-            self._free.put(worker)
-
         if worker.is_ready:
             self._free.put(worker)
+            return
+        thread = threading.Thread(target=self._reload, args=(worker,), name="grammar-worker", daemon=True)
+        with self._lock:
+            if self._closed:
+                return
+            self._reloads.add(thread)
+        thread.start()
+
+    def _reload(self, worker: _Loaded) -> None:
+        # a worker that does not start is tried again by the next proof that takes it
+        with contextlib.suppress(WorkerDied, WorkerTimeout):
+            worker.load()
+        with self._lock:
+            self._reloads.discard(threading.current_thread())
+            closed = self._closed
+        if closed:
+            worker.close()
         else:
-            threading.Thread(target=reload, name="grammar-worker", daemon=True).start()
+            self._free.put(worker)
 
 
 class _Loaded:
@@ -128,6 +148,7 @@ class _Loaded:
             self.is_ready = True
 
     def judge(self, text: str, markers: frozenset[str], seconds: float) -> bool:
+        self.load()
         started = time.monotonic()
         try:
             lazy: bool = self._worker.call("guided_grammar.proof:judge", text, markers, seconds=seconds)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from fractions import Fraction
 
 import pytest
 from guided_grammar.budget import Budget
+from guided_grammar.compiler import compile_spec
 from guided_grammar.emit import to_ebnf
 from guided_grammar.ir import NOTHING, Rules
 from guided_grammar.schema.numbers import Numbers
+from guided_grammar.spec import GrammarSpec, Kind
 from guided_testing.ebnf import Matcher
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -186,3 +190,13 @@ def test_emission_is_exact_at_any_magnitude(numbers: Numbers, accepted: list[str
     assert {t: matcher.accepts(t) for t in accepted + rejected} == dict.fromkeys(accepted, True) | dict.fromkeys(
         rejected, False
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("1", "1"), ("1.0", "1"), ("-3", "-3"), ("0", "0"), ("2.50", "2.5"), ("0.001", "0.001"), ("1e3", "1000")],
+)
+def test_a_single_number_is_written_in_one_way(value: str, text: str) -> None:
+    schema = {"schema": {"const": json.loads(value)}}
+    grammar = compile_spec(GrammarSpec(Kind.JSON_SCHEMA, schema)).text
+    assert re.fullmatch(rf'root ::= (\w+)\s+\1 ::= "{re.escape(text)}"\s*|root ::= "{re.escape(text)}"\s*', grammar)

@@ -38,6 +38,11 @@ class Bounds:
 
 
 @lru_cache(maxsize=256)
+def unit(value: Fraction) -> Fraction | None:
+    """The place value of the last digit of `value`, which keeps zeros from being written after it; None for 1/3."""
+    return Fraction(1, 10 ** _places(value)) if _decimal(value) == value else None
+
+
 def texts(
     low: Fraction | None,
     low_open: bool,

@@ -177,9 +177,8 @@ class Numbers:
             return NOTHING
         dfa: Dfa | None = None
         for span in self.spans:
-            found, steps = decimals.texts(
-                span.low, span.low_open, span.high, span.high_open, span.step, span.avoid, digits
-            )
+            step = decimals.unit(span.low) if span.low is not None and span.low == span.high else span.step
+            found, steps = decimals.texts(span.low, span.low_open, span.high, span.high_open, step, span.avoid, digits)
             budget.spend(steps, "number")
             dfa = found if dfa is None else dfa.union(found, budget)
         if dfa is None or dfa.is_empty():
