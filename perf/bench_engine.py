@@ -177,7 +177,8 @@ class Rig:
         if self.loaded.device.type == "cuda":
             torch.cuda.synchronize()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        stages = {n.split("_")[1]: round(v, 4) for n, v in tally.sums.items() if n.endswith("_seconds_total")}
+        seconds = {n.split("_")[1]: v for n, v in tally.sums.items() if n.endswith("_seconds_total")}
+        stages = {stage: round(float(v), 4) for stage, v in seconds.items()}
         tokens = sum(ear.usage["completion_tokens"] for ear in ears)
         return Run(wall, cpu, tokens, int(tally.sums["guided_steps_total"]), ears, stages)
 
