@@ -139,7 +139,8 @@ def _answer(function: str, args: tuple[Any, ...]) -> tuple[str, Any]:
         return ("done", call(*args))
     except GrammarError as error:
         return ("refused", error.to_dict())
-    except MemoryError:
+    except (MemoryError, SystemError):
+        # at its bound of memory CPython also fails with "error return without exception set"
         os._exit(1)
     except Exception as error:
         return ("failed", f"{type(error).__name__}: {error}")
