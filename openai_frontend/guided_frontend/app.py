@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from guided_frontend import routes
+from guided_frontend.auditor import Auditor
 from guided_frontend.backend import Backend
 from guided_frontend.compiling import ConstraintChecker
 from guided_frontend.edge import ApiKeys, Edge
@@ -32,22 +33,25 @@ _LOG = logging.getLogger("guided_frontend")
 def create_app(settings: Settings, backend: Backend, models: tuple[ServedModel, ...]) -> FastAPI:
     """The application over one backend. It owns its threads and closes them, and the backend, when it shuts down.
 
-    Raises OSError or ValueError when the file of API keys cannot be read.
+    Raises OSError or ValueError when the file of API keys cannot be read, ValueError when answers are to be checked and
+    the validator is not installed.
     """
     service = _service(settings, backend, models)
     metrics = Metrics(lambda: service.gate.num_queued)
+    auditor = Auditor(settings.check_answers, metrics.checked)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service.checker.warm_up()
         yield
         service.checker.close()
+        auditor.close()
         service.threads.shutdown(wait=False, cancel_futures=True)
         await backend.close()
 
     app = FastAPI(title="Triton Guided", lifespan=lifespan)
     _handle_errors(app)
-    routes.add_generation(app, service, settings)
+    routes.add_generation(app, service, settings, auditor)
     routes.add_inspection(app, service, settings)
     routes.add_operation(app, service, metrics)
     _add_middleware(app, settings, metrics)

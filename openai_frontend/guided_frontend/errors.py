@@ -88,6 +88,7 @@ _BY_STATUS = {c.status: c for c in (BadRequest, Unauthorized, NotFound, Timeout,
 REFUSED = "refused"
 STUCK = "stuck"
 OVERLOAD = "queue full"
+VIOLATION = "violation"
 _QUEUED_TOO_LONG = 504
 
 

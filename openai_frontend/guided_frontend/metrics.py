@@ -30,6 +30,7 @@ class Metrics:
         self._zero = Counter(f"{name}zero_token", "Answers without a token.", by, registry=registry)
         self._tokens = Counter(f"{name}tokens", "Tokens read and written.", ["kind"], registry=registry)
         self._running = Gauge(f"{name}running", "Requests being served.", registry=registry)
+        self._checked = Counter(f"{name}checked_answers", "Answers judged twice.", ["verdict"], registry=registry)
         queued = Gauge(f"{name}queued", "Requests waiting for a slot.", registry=registry)
         queued.set_function(num_queued)
         self._first = self._histogram(f"{name}first_token_seconds", "Time to the first token.", by)
@@ -43,6 +44,9 @@ class Metrics:
 
     def started(self) -> None:
         self._running.inc()
+
+    def checked(self, verdict: str) -> None:
+        self._checked.labels(verdict).inc()
 
     def finished(self, record: Record) -> None:
         """Counts a request that has ended."""

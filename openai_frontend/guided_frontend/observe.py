@@ -15,7 +15,7 @@ from guided_grammar.spec import FREE, Kind
 
 from guided_frontend.backend import Origin
 from guided_frontend.constraint import Constraint
-from guided_frontend.errors import OVERLOAD, REFUSED, ApiError
+from guided_frontend.errors import OVERLOAD, REFUSED, VIOLATION, ApiError
 from guided_frontend.versions import grammar_backend
 
 _LOG = logging.getLogger("guided_frontend.requests")
@@ -25,11 +25,12 @@ _DOCUMENTS = (Kind.JSON_OBJECT, Kind.JSON_SCHEMA)
 class Outcome(str, Enum):
     """How a request ended, in the order in which causes are looked for: each request is in exactly one bucket.
 
-    REFUSED is a constraint that cannot be enforced, INVALID any other fault of the request. VIOLATION and SEMANTIC
-    cannot be seen from here: the grammar rules the first out, and only the client knows its business rules.
+    REFUSED is a constraint that cannot be enforced, INVALID any other fault of the request. VIOLATION is an answer that
+    a second judge found wrong, where there is one. Only the client knows its business rules.
     """
 
     CLIENT_GONE = "client_gone"
+    VIOLATION = "constraint_violation"
     TRANSPORT = "transport"
     OVERLOAD = "overload"
     TRUNCATION = "truncation"
@@ -108,6 +109,8 @@ class Record:
             return "not applicable"
         if self.error is not None and self.error.label == REFUSED:
             return "refused"
+        if self.error is not None and self.error.label == VIOLATION:
+            return "failed"
         return "enforced by the grammar" if self.ended else "not reached"
 
     def _parses(self) -> bool:
@@ -158,6 +161,8 @@ class Record:
 
 
 def _of_error(error: ApiError) -> Outcome:
+    if error.label == VIOLATION:
+        return Outcome.VIOLATION
     if error.label == REFUSED:
         return Outcome.REFUSED
     if error.status == 429 or error.label == OVERLOAD:

@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response
 
 from guided_frontend import chat, inspection, served, text
+from guided_frontend.auditor import Auditor
 from guided_frontend.body import read
 from guided_frontend.chat import Chat
 from guided_frontend.limits import read_body
@@ -38,7 +39,7 @@ Wanted = TypeVar("Wanted", bound=Generation)
 Asked = TypeVar("Asked", bound=Fields)
 
 
-def add_generation(app: FastAPI, service: Service, settings: Settings) -> None:
+def add_generation(app: FastAPI, service: Service, settings: Settings, auditor: Auditor) -> None:
     """`/v1/chat/completions` and `/v1/completions`."""
 
     def serve(
@@ -49,12 +50,13 @@ def add_generation(app: FastAPI, service: Service, settings: Settings) -> None:
             raw = await read_body(request, settings.max_body_bytes)
             wanted = read(kind, raw, ignore_unknown=settings.unknown_fields == "ignore")
             check_schemas(raw, settings.limits.schema_bytes)
-            job = await accept(service, wanted, request.state.record)
+            record = request.state.record
+            job = await accept(service, wanted, record)
             if not wanted.stream:
-                return _json(await until_gone(request.receive, job.whole()))
-            parts = job.stream()
+                return _json(await until_gone(request.receive, auditor.whole(record, wanted, job.whole())))
+            parts = auditor.stream(record, wanted, job.stream())
             first = await until_gone(request.receive, parts.__anext__())
-            return EventStream(first, parts, request.state.record)
+            return EventStream(first, parts, record)
 
     serve("/v1/chat/completions", ChatRequest, chat.accept)
     serve("/v1/completions", CompletionRequest, text.accept)

@@ -34,6 +34,7 @@ class Settings:
         sends a request into a closing one. drain_timeout: seconds that running requests get when the process ends.
     api_keys: file with one SHA-256 hex digest of a key per line; "" accepts any key.
     unknown_fields: "refuse" or "ignore".
+    check_answers: judge every constrained answer once more, with an independent validator, before its end is sent.
     """
 
     host: str = "127.0.0.1"
@@ -63,6 +64,7 @@ class Settings:
     cors_origins: tuple[str, ...] = ()
     unknown_fields: str = "refuse"
     log_completions: bool = False
+    check_answers: bool = False
     limits: Limits = field(default_factory=Limits)
 
 

@@ -53,7 +53,8 @@ class RunningStack:
         command = [sys.executable, str(ROOT / "docker/local/serve.py")]
         command += [f"--{name}={value}" for name, value in flags.items()]
         with log.open("wb") as out:
-            stack.process = subprocess.Popen(command, stdout=out, stderr=out, env={**os.environ, **(env or {})})
+            chosen = {**os.environ, "GUIDED_CHECK_ANSWERS": "true", **(env or {})}
+            stack.process = subprocess.Popen(command, stdout=out, stderr=out, env=chosen)
         begin = time.monotonic()
         while not stack.is_ready():
             if stack.process.poll() is not None or time.monotonic() - begin > timeout_s:
