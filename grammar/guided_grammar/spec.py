@@ -56,9 +56,15 @@ class GrammarSpec:
         """Raises InvalidConstraint when `text` is not the JSON of a spec."""
         try:
             data = json.loads(text)
-            return GrammarSpec(Kind(data["kind"]), data.get("value"))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InvalidConstraint(f"not a constraint: {error}", keyword="constraint") from None
+        except (ValueError, RecursionError) as error:
+            raise _not_one(str(error)) from None
+        if not isinstance(data, dict) or data.get("kind") not in list(Kind):
+            raise _not_one(f"it must be a JSON object whose kind is one of {', '.join(kind.value for kind in Kind)}")
+        return GrammarSpec(Kind(data["kind"]), data.get("value"))
+
+
+def _not_one(reason: str) -> InvalidConstraint:
+    return InvalidConstraint(f"not a constraint: {reason}", keyword="constraint")
 
 
 FREE = GrammarSpec(Kind.FREE)

@@ -17,6 +17,7 @@ from guided_frontend import routes
 from guided_frontend.auditor import Auditor
 from guided_frontend.backend import Backend
 from guided_frontend.compiling import ConstraintChecker
+from guided_frontend.contexts import Contexts
 from guided_frontend.edge import ApiKeys, Edge
 from guided_frontend.errors import ApiError, EngineError, NotFound, of_status
 from guided_frontend.health import Health
@@ -59,14 +60,21 @@ def create_app(settings: Settings, backend: Backend, models: tuple[ServedModel, 
 
 
 def _service(settings: Settings, backend: Backend, models: tuple[ServedModel, ...]) -> Service:
+    contexts = Contexts()
+    health = Health(backend, contexts)
+    for model in models:
+        if model.context is None:
+            # the probe that proves it ready also tells its context
+            health.suspect(model.triton_name)
     return Service(
         backend=backend,
         models=models,
         checker=ConstraintChecker(settings.limits, settings.compile_workers, settings.compile_timeout),
         gate=Gate(settings.max_concurrent, settings.max_queued, settings.queue_timeout),
-        health=Health(backend),
+        health=health,
         threads=ThreadPoolExecutor(2, thread_name_prefix="render"),
         request_timeout=settings.request_timeout,
+        contexts=contexts,
     )
 
 

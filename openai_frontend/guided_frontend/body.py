@@ -24,6 +24,7 @@ _SPELLINGS = (
     (re.compile(r"guided|structur|constrain|decoding|format"),
      "response_format, guided_choice, guided_regex, guided_grammar, guided_json or structured_outputs"),
 )  # fmt: skip
+_TELLING = {"missing": 0, "extra_forbidden": 1}
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -79,8 +80,11 @@ def _not_a_number(text: str) -> NoReturn:
 
 
 def _bad_field(errors: Sequence[Any]) -> BadRequest:
-    """Of the errors of a union's members, the one that got deepest into the value says most."""
-    error = max(errors, key=lambda e: (len(e["loc"]), e["type"] != "extra_forbidden"))
+    """Of the errors of a union's members, the one that got deepest into the value says most.
+
+    A field that is missing beside an unknown one was misspelled.
+    """
+    error = max(errors, key=lambda e: (len(e["loc"]), _TELLING.get(e["type"], 2)))
     where = _pointer(error["loc"])
     if error["type"] == "extra_forbidden":
         return BadRequest(f"unknown field {where!r}", where)

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from guided_engine.protocol import GenerateRequest, SamplingParams
 
 from guided_frontend.backend import Backend, Origin
+from guided_frontend.contexts import Contexts
 from guided_frontend.errors import ApiError
 
 _PROBE = GenerateRequest(None, (0,), SamplingParams(max_tokens=1, temperature=0.0), stream=True)
@@ -19,8 +20,8 @@ _REMEMBERED_SECONDS = 2.0
 class Health:
     """`suspect` a model after silence; it counts as ready again when a probe of one token has come back."""
 
-    def __init__(self, backend: Backend, probe_seconds: float = _PROBE_SECONDS) -> None:
-        self._backend, self._probe_seconds = backend, probe_seconds
+    def __init__(self, backend: Backend, contexts: Contexts, probe_seconds: float = _PROBE_SECONDS) -> None:
+        self._backend, self._contexts, self._probe_seconds = backend, contexts, probe_seconds
         self._suspects: dict[str, float] = {}
         self._probing = asyncio.Lock()
 
@@ -52,5 +53,5 @@ class Health:
 
     async def _probe(self, model: str) -> None:
         async with aclosing(self._backend.generate(model, _PROBE, Origin("probe"))) as batches:
-            async for _ in batches:
-                pass
+            async for events in batches:
+                self._contexts.learn(model, events)

@@ -27,7 +27,7 @@ async def tokenize(service: Service, body: TokenizeRequest) -> dict[str, Any]:
         ids = await service.off_loop(
             partial(chat.encode, conversation, translate.plan_chat(conversation, model), model)
         )
-    return {"count": len(ids), "max_model_len": model.context, "tokens": ids}
+    return {"count": len(ids), "max_model_len": service.contexts.of(model), "tokens": ids}
 
 
 async def detokenize(service: Service, body: DetokenizeRequest) -> dict[str, Any]:

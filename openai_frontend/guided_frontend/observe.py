@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from guided_engine.protocol import CONSTRAINT, Event
+from guided_engine.protocol import CONSTRAINT, INPUT_IDS, Event
 from guided_grammar.spec import FREE, Kind
 
 from guided_frontend.backend import Origin
@@ -49,6 +49,7 @@ class Record:
     log_completions: bool = False
     model: str = ""
     constraint: Constraint = field(default_factory=Constraint)
+    budget_field: str = "max_tokens"
     compile_seconds: float = 0.0
     error: ApiError | None = None
     status: int = 0
@@ -86,9 +87,13 @@ class Record:
             self.timings[name] = max(seconds, self.timings.get(name, 0.0))
 
     def fail(self, error: ApiError) -> None:
-        """Notes the error, and has it name the field of the request instead of the engine's tensor."""
+        """Notes the error, and has it name the field of the request instead of the engine's."""
         if error.param == CONSTRAINT:
             error.param = self.constraint.field or None
+        elif error.param == INPUT_IDS:
+            error.param = "messages" if self.endpoint == "chat" else "prompt"
+        elif error.param == "max_tokens":
+            error.param = self.budget_field
         self.error = error
 
     @property

@@ -78,12 +78,12 @@ def add_inspection(app: FastAPI, service: Service, settings: Settings) -> None:
 
     @app.get("/v1/models")
     async def list_models() -> Response:
-        cards = [_card(model, name, started) for model in service.models for name in model.names]
+        cards = [_card(service, model, name, started) for model in service.models for name in model.names]
         return _json({"object": "list", "data": cards})
 
     @app.get("/v1/models/{name:path}")
     async def one_model(name: str) -> Response:
-        return _json(_card(served.find(service.models, name), name, started))
+        return _json(_card(service, served.find(service.models, name), name, started))
 
 
 def add_operation(app: FastAPI, service: Service, metrics: Metrics) -> None:
@@ -107,10 +107,10 @@ def add_operation(app: FastAPI, service: Service, metrics: Metrics) -> None:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def _card(model: ServedModel, name: str, started: int) -> dict[str, Any]:
+def _card(service: Service, model: ServedModel, name: str, started: int) -> dict[str, Any]:
     return {
         "id": name, "object": "model", "created": started, "owned_by": "triton-guided", "root": model.names[0],
-        "max_model_len": model.context, "tool_format": model.format.name, "shows_tools": model.shows_tools,
+        "max_model_len": service.contexts.of(model), "tool_format": model.format.name, "shows_tools": model.shows_tools,
         "reasons": model.thinks,
     }  # fmt: skip
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from guided_engine.protocol import CHOICES, TOP_LOGPROBS
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 Penalty = Annotated[float, Field(ge=-2, le=2)]
 Unit = Annotated[float, Field(ge=0, le=1)]
@@ -43,7 +44,7 @@ class Message(Fields):
     """One message; `refusal`, `annotations` and `audio` are what the SDK's own answers carry when sent back."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[TextPart] | None = None
+    content: str | Annotated[list[TextPart], Field(min_length=1)] | None = Field(default=None, validate_default=True)
     name: str | None = None
     tool_calls: list[CalledTool] = []
     tool_call_id: str | None = None
@@ -51,6 +52,13 @@ class Message(Fields):
     reasoning: str | None = None
     refusal: str | None = None
     annotations: list[Any] = []
+
+    @field_validator("content")
+    @classmethod
+    def _only_the_assistant_may_say_nothing(cls, content: Any, info: ValidationInfo) -> Any:
+        if content is None and info.data.get("role", "assistant") != "assistant":
+            raise PydanticCustomError("missing", "Field required")
+        return content
 
 
 class Function(Fields):
@@ -179,7 +187,7 @@ class ChatRequest(Generation):
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     thinking_token_budget: Positive | None = None
     chat_template_kwargs: dict[str, Any] | None = None
-    modalities: list[Literal["text"]] | None = None
+    modalities: Annotated[list[Literal["text"]], Field(min_length=1)] | None = None
     metadata: dict[str, str] | None = None
     store: Literal[False] | None = None
     service_tier: Literal["auto", "default"] | None = None

@@ -10,10 +10,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypeVar
 
-from guided_engine.protocol import Event, GenerateRequest
+from guided_engine.protocol import Event, GenerateRequest, RequestError, check_context
 
 from guided_frontend.backend import Backend, Origin
 from guided_frontend.compiling import ConstraintChecker
+from guided_frontend.contexts import Contexts
 from guided_frontend.errors import STUCK, ApiError, BadRequest, Timeout
 from guided_frontend.health import Health
 from guided_frontend.limits import Gate
@@ -33,6 +34,7 @@ class Service:
     health: Health
     threads: Executor
     request_timeout: float
+    contexts: Contexts
 
     async def events(
         self, model: ServedModel, request: GenerateRequest, origin: Origin
@@ -42,6 +44,7 @@ class Service:
         try:
             async with aclosing(self.backend.generate(model.triton_name, request, origin)) as batches:
                 async for events in batches:
+                    self.contexts.learn(model.triton_name, events)
                     yield events
                     if time.monotonic() > deadline:
                         raise Timeout(f"the request took more than {self.request_timeout:g} s", label="deadline")
@@ -53,14 +56,17 @@ class Service:
     async def off_loop(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self.threads, work)
 
+    def check_fit(self, model: ServedModel, num_ids: int, max_tokens: int | None, prompt: str, budget: str) -> None:
+        """Raises BadRequest with both numbers where prompt and answer pass the context.
 
-def check_fit(num_ids: int, max_tokens: int | None, model: ServedModel, field: str) -> None:
-    """Raises BadRequest with both numbers when the prompt, which is in `field`, and the answer exceed the context."""
-    wanted = max_tokens or 1
-    if num_ids == 0:
-        raise BadRequest(f"{field} holds no tokens", field)
-    if model.most_context is not None and num_ids + wanted > model.most_context:
-        raise BadRequest(
-            f"the context holds {model.most_context} tokens: the prompt has {num_ids} and max_tokens asks for {wanted}",
-            field if num_ids >= model.most_context else "max_tokens",
-        )
+        prompt, budget: the request's fields that hold the prompt and the bound on the answer.
+        """
+        if num_ids == 0:
+            raise BadRequest(f"{prompt} holds no tokens", prompt)
+        context = self.contexts.of(model)
+        if context is None:
+            return
+        try:
+            check_context(context, num_ids, max_tokens, prompt, budget)
+        except RequestError as error:
+            raise BadRequest(error.message, error.param) from None

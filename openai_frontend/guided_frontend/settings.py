@@ -25,7 +25,8 @@ class Settings:
     served_model_names: the first is canonical, the rest are aliases; empty means the name of the Triton model.
     tool_format: row of `guided_grammar.formats`; "" reads the Triton parameter; "auto" proposes one from the template.
     chat_template: a file, or "chatml_tools" (ours); "" uses the model's own, or ours for ChatML without tools.
-    max_model_len: tokens of prompt plus answer, as the engine is configured; 0 reads the Triton parameter.
+    max_model_len: tokens of prompt plus answer, as the engine is configured; 0 reads the Triton parameter,
+        and where that is 0 too, what the engine says of itself.
     no_tools: served names of models too small to be shown tools.
     first_token_timeout, token_timeout, request_timeout: seconds of silence before the first token, between tokens,
         and for a request as a whole.

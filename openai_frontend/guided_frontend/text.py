@@ -18,7 +18,7 @@ from guided_frontend.merging import merged
 from guided_frontend.observe import Record
 from guided_frontend.schemas import CompletionRequest
 from guided_frontend.served import ServedModel
-from guided_frontend.service import Service, check_fit
+from guided_frontend.service import Service
 from guided_frontend.versions import fingerprint
 
 _MOST_PROMPTS = 128
@@ -146,7 +146,7 @@ async def accept(service: Service, body: CompletionRequest, record: Record) -> T
     record.compile_seconds = (await service.checker.check(plan.constraint.spec, plan.constraint.field)).seconds
     prompts = await service.off_loop(partial(_encode, body, model))
     for ids in prompts:
-        check_fit(len(ids), plan.sampling.max_tokens, model, "prompt")
+        service.check_fit(model, len(ids), plan.sampling.max_tokens, "prompt", "max_tokens")
     return Text(service, model, body, [plan.request(ids) for ids in prompts], record)
 
 

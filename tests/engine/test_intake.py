@@ -69,8 +69,9 @@ def request(text: str | None = "hello", ids: tuple[int, ...] | None = None, **kw
 @pytest.mark.parametrize(
     ("tensors", "param", "message"),
     [
-        (request("x" * 64), "max_tokens", "context limit is 64, got 64 \\+ 1"),
-        (request(max_tokens=60), "max_tokens", "context limit is 64, got 5 \\+ 60"),
+        (request("x" * 64), "text_input", "context holds 64 tokens: the prompt alone has 64"),
+        (request(None, (1,) * 65), "input_ids", "context holds 64 tokens: the prompt alone has 65"),
+        (request(max_tokens=60), "max_tokens", "context holds 64 tokens: the prompt has 5 and max_tokens asks for 60"),
         (request(""), "text_input", "prompt is empty"),
         (request(None, (5, 9999)), "input_ids", "vocabulary has 258 ids, got id 9999"),
         (request(stop_token_ids=(258,)), "stop_token_ids", "got id 258"),
@@ -78,7 +79,12 @@ def request(text: str | None = "hello", ids: tuple[int, ...] | None = None, **kw
         (request(n=5), "n", "n limit is 4, got 5"),
         ({}, "text_input", "exactly one of"),
         ({**request(), "sampling_parameters": np.array([b'{"best_of": 3}'], object)}, "best_of", "not honoured"),
+        ({**request(), "sampling_parameters": np.array([b"[" * 99_999], object)}, "sampling_parameters", "not JSON"),
         (request(constraint='{"kind": "choice", "value": []}'), "constraint", "choice"),
+        *(
+            (request(constraint=text), "constraint", "must be a JSON object whose kind is one of free, ")
+            for text in ("null", "[]", "7", "{}", '{"kind": null}', '{"kind": []}', '{"kind": "json"}')
+        ),
     ],
 )
 def test_a_request_that_cannot_be_served_is_refused(
@@ -102,6 +108,11 @@ def test_a_constrained_request_runs_and_reports_its_compile_time(served: tuple[B
     heard = ask(served[1], request(constraint=CHOICE))
     assert heard.text() in ("yes", "no") and heard.last().timings["compile"] > 0
     assert served[2].num_asked == 1
+
+
+def test_the_last_event_tells_the_context(served: tuple[Bench, Intake, Any]) -> None:
+    events = ask(served[1], request()).events
+    assert [event.context for event in events] == [*([None] * (len(events) - 1)), 64]
 
 
 @pytest.mark.parametrize("constraint", ["", FREE.to_json()])

@@ -52,7 +52,9 @@ def served_by(settings: Settings, backend: ScriptedBackend, *models: ServedModel
 
 @pytest.fixture(scope="session")
 def settings() -> Settings:
-    return Settings(served_model_names=("smollm2", "default"), max_body_bytes=100_000, compile_timeout=5.0)
+    return Settings(
+        served_model_names=("smollm2", "default"), max_body_bytes=100_000, compile_timeout=5.0, max_model_len=4096
+    )
 
 
 @pytest.fixture(scope="session")

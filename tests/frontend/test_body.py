@@ -77,7 +77,9 @@ def test_a_value_of_the_wrong_type_or_range_is_refused_by_name(name: str, value:
     ("fields", "param"),
     [
         ({"messages": [*MESSAGES, {"role": "tool", "content": 3}]}, "messages[1].content"),
-        ({"messages": [{"role": "user"}, {"role": "x"}]}, "messages[1].role"),
+        ({"messages": [*MESSAGES, {"role": "x"}]}, "messages[1].role"),
+        ({"messages": [*MESSAGES, {"role": "user"}]}, "messages[1].content"),
+        ({"tools": [{"type": "function", "functions": {}}]}, "tools[0].functions"),
         ({"tools": [{"type": "function", "function": {}}]}, "tools[0].function.name"),
         ({"response_format": {"type": "xml"}}, "response_format.type"),
         ({"messages": [{"role": "user", "contents": "x"}]}, "messages[0].contents"),

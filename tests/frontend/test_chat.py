@@ -239,15 +239,3 @@ def test_a_body_over_the_limit_is_a_413(frontend: Frontend) -> None:
 def test_a_body_that_is_no_json_object_is_a_400(frontend: Frontend, raw: bytes) -> None:
     answer = httpx.post(f"{frontend.url}/v1/chat/completions", content=raw[:90_000])
     assert answer.status_code == 400 and answer.json()["error"]["type"] == "invalid_request_error"
-
-
-def test_context_overflow_is_a_400_with_both_numbers(frontend: Frontend) -> None:
-    answer = frontend.ask(max_tokens=5000)
-    assert answer.status_code == 400
-    assert "4096" in answer.json()["error"]["message"] and "5000" in answer.json()["error"]["message"]
-    assert answer.json()["error"]["param"] == "max_tokens"
-
-
-def test_a_prompt_that_fills_the_context_alone_is_a_400_that_blames_the_messages(frontend: Frontend) -> None:
-    answer = frontend.ask(messages=[{"role": "user", "content": "a b " * 4096}], max_tokens=1)
-    assert answer.status_code == 400 and answer.json()["error"]["param"] == "messages"

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import httpx
 import pytest
+from guided_frontend.contexts import Contexts
 from guided_frontend.errors import STUCK, Unavailable
 from guided_frontend.health import Health
 from guided_testing.scripted_backend import Answer, ScriptedBackend
@@ -21,7 +22,7 @@ def run(body: Callable[[], Awaitable[None]]) -> None:
 def test_a_model_that_never_fell_silent_is_not_probed() -> None:
     async def body() -> None:
         backend = ScriptedBackend()
-        assert await Health(backend).ready("m") and backend.requests == []
+        assert await Health(backend, Contexts()).ready("m") and backend.requests == []
 
     run(body)
 
@@ -29,7 +30,7 @@ def test_a_model_that_never_fell_silent_is_not_probed() -> None:
 def test_a_model_that_fell_silent_is_not_ready_until_a_probe_comes_back() -> None:
     async def body() -> None:
         backend = ScriptedBackend([SILENT, Answer()])
-        health = Health(backend, probe_seconds=0.05)
+        health = Health(backend, Contexts(), probe_seconds=0.05)
         health.suspect("m")
         assert not await health.ready("m")
         assert backend.cancelled == 1 and backend.running == 0

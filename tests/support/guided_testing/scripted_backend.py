@@ -27,10 +27,11 @@ MARKERS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
 
 @dataclass(frozen=True)
 class Answer:
-    """pieces: one event each, for every choice. error: raised after `error_after` pieces. pause: seconds between."""
+    """pieces: one event each, for every choice. context: the engine's, told with the last event. error: raised after `error_after` pieces. pause: seconds between."""
 
     pieces: tuple[str, ...] = ("Hello", " there", "!")
     finish_reason: str = "stop"
+    context: int | None = None
     error: ApiError | None = None
     error_after: int = 0
     pause: float = 0.0
@@ -94,7 +95,7 @@ def _event(choice: int, piece: str, request: GenerateRequest) -> Event:
 def _last(choice: int, answer: Answer, request: GenerateRequest) -> Event:
     usage = {"prompt_tokens": len(request.input_ids or ()), "completion_tokens": len(answer.pieces)}
     timings = {"queue": 0.001, "compile": 0.0, "first_token": 0.01, "total": 0.02}
-    return Event(choice, finish_reason=answer.finish_reason, usage=usage, timings=timings)
+    return Event(choice, finish_reason=answer.finish_reason, usage=usage, timings=timings, context=answer.context)
 
 
 def write_model(folder: Path, template: str | None = None) -> Path:
