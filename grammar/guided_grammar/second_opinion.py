@@ -96,11 +96,11 @@ def _on_json(schema: Any, text: str) -> Opinion:
     validator = _validator(json.dumps(schema))
     if validator is None:
         return UNTOLD
-    error = next(iter(validator.iter_errors(value)), None)
-    if error is None:
+    wrong = next(iter(validator.iter_errors(value)), None)
+    if wrong is None:
         return FINE
-    place = "".join(f"/{step}" for step in error.schema_path)
-    return Opinion(True, f"{error.message[:_MESSAGE]} (schema: {place})")
+    place = "".join(f"/{step}" for step in wrong.schema_path)
+    return Opinion(True, f"{wrong.message[:_MESSAGE]} (schema: {place})")
 
 
 def _no_number(name: str) -> Any:
