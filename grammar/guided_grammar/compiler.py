@@ -18,6 +18,7 @@ from guided_grammar.formats import tool_format
 from guided_grammar.gbnf import parse_gbnf
 from guided_grammar.ir import Expr, Rules, alt
 from guided_grammar.limits import DEFAULT_LIMITS, Limits
+from guided_grammar.reach import reach
 from guided_grammar.regex import regex_expr
 from guided_grammar.schema import compile_into
 from guided_grammar.spec import GrammarSpec, Kind
@@ -40,8 +41,9 @@ def compile_spec(spec: GrammarSpec, limits: Limits = DEFAULT_LIMITS) -> Compiled
     """
     try:
         rules, root = rules_of(spec, limits)
-        check_forced(rules, root, limits)
-        text = to_ebnf(rules, root, limits)
+        found = reach(rules, root)
+        check_forced(rules, root, found, limits)
+        text = to_ebnf(rules, root, limits, found)
     except RecursionError:
         raise LimitExceeded("nesting", limits.json_depth, None, keyword=spec.kind.value) from None
     return Compiled(text, tool_format(spec.value["format"]).markers if spec.kind is Kind.TOOLS else frozenset())

@@ -8,61 +8,24 @@ rule or a group costs milliseconds to seconds per token.
 from __future__ import annotations
 
 from guided_grammar.errors import LimitExceeded, UnsatisfiableConstraint
-from guided_grammar.ir import NOTHING, Alt, Chars, Dispatch, Expr, Ref, Repeat, Rules, Seq, Text, alt, refs, repeat, seq
+from guided_grammar.ir import NOTHING, Alt, Chars, Dispatch, Expr, Ref, Repeat, Rules, Seq, Text, alt, repeat, seq
 from guided_grammar.limits import DEFAULT_LIMITS, Limits
 from guided_grammar.ranges import MAX_SCALAR, Ranges, size
+from guided_grammar.reach import Reach, reach
 
 _DIGITS, _HEX_DIGITS = 10, 22
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
-def to_ebnf(rules: Rules, root: Expr, limits: Limits = DEFAULT_LIMITS) -> str:
-    """EBNF whose language is that of `root`. Raises UnsatisfiableConstraint if empty, LimitExceeded if too long."""
-    return _Emitter(rules, limits).run(root)
+def to_ebnf(rules: Rules, root: Expr, limits: Limits = DEFAULT_LIMITS, found: Reach | None = None) -> str:
+    """EBNF whose language is that of `root`. Raises UnsatisfiableConstraint if empty, LimitExceeded if too long.
+
+    found: what `reach` says of the two, where it is known already.
+    """
+    return _Emitter(rules, found or reach(rules, root), limits).run(root)
 
 
-def productive(rules: Rules, root: Expr) -> set[str]:
-    """Names reachable from `root` whose rules derive at least one text."""
-    bodies = _reachable(rules, root)
-    users: dict[str, list[str]] = {name: [] for name in bodies}
-    for name, body in bodies.items():
-        for used in set(refs(body)):
-            users[used].append(name)
-    done: set[str] = set()
-    queue = list(bodies)
-    while queue:
-        name = queue.pop()
-        if name not in done and _derives(bodies[name], done):
-            done.add(name)
-            queue.extend(users[name])
-    return done
-
-
-def _reachable(rules: Rules, root: Expr) -> dict[str, Expr]:
-    bodies: dict[str, Expr] = {}
-    stack = list(refs(root))
-    while stack:
-        name = stack.pop()
-        if name not in bodies:
-            bodies[name] = rules.get(Ref(name))
-            stack.extend(refs(bodies[name]))
-    return bodies
-
-
-def _derives(expr: Expr, done: set[str]) -> bool:
-    match expr:
-        case Ref(name):
-            return name in done
-        case Seq(items):
-            return all(_derives(item, done) for item in items)
-        case Alt(options):
-            return any(_derives(option, done) for option in options)
-        case Repeat(item, low, _):
-            return low == 0 or _derives(item, done)
-    return True
-
-
-def _prune(expr: Expr, done: set[str]) -> Expr:
+def _prune(expr: Expr, done: frozenset[str]) -> Expr:
     match expr:
         case Ref(name):
             return expr if name in done else NOTHING
@@ -79,9 +42,8 @@ def _prune(expr: Expr, done: set[str]) -> Expr:
 
 
 class _Emitter:
-    def __init__(self, rules: Rules, limits: Limits) -> None:
-        self._rules, self._limits = rules, limits
-        self._done: set[str] = set()
+    def __init__(self, rules: Rules, found: Reach, limits: Limits) -> None:
+        self._rules, self._reach, self._limits = rules, found, limits
         self._seen: set[str] = set()
         self._queue: list[tuple[str, Expr]] = []
         self._lines: list[str] = []
@@ -89,13 +51,13 @@ class _Emitter:
         self._num_chained = 0
 
     def run(self, root: Expr) -> str:
-        self._done = productive(self._rules, root)
-        if _prune(root, self._done) == NOTHING:
+        if _prune(root, self._reach.alive) == NOTHING:
             raise UnsatisfiableConstraint("no output can match")
         self._queue.append(("root", root))
         while self._queue:
             name, body = self._queue.pop()
-            self._line(name, self._write(_prune(body, self._done), 0))
+            kept = _prune(body, self._reach.alive) if self._reach.dead else body
+            self._line(name, self._write(kept, 0))
         return "".join(self._lines)
 
     def _write(self, expr: Expr, level: int) -> str:

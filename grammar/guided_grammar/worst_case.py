@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from guided_grammar.emit import productive
-from guided_grammar.ir import Alt, Chars, Dispatch, Expr, Ref, Repeat, Rules, Seq, Text, refs
+from guided_grammar.ir import Alt, Chars, Dispatch, Expr, Ref, Repeat, Rules, Seq, Text
+from guided_grammar.reach import reach
 
 
 def longest(rules: Rules, root: Expr) -> int | None:
     """UTF-8 bytes of the longest text of `root`; None when there is none or a rule it needs is recursive."""
-    alive = productive(rules, root)
-    sizes: dict[str, float] = {name: float("-inf") for name in rules if name not in alive}
-    for name in bottom_up(rules, root, alive):
+    found = reach(rules, root)
+    sizes: dict[str, float] = {name: float("-inf") for name in rules if name not in found.alive}
+    for name in found.order:
         sizes[name] = _size(rules.get(Ref(name)), sizes)
     size = _size(root, sizes)
     return int(size) if size < float("inf") else None
-
-
-def bottom_up(rules: Rules, root: Expr, alive: set[str]) -> list[str]:
-    """Productive rules reachable from `root`, each after the ones it mentions, except along a recursion."""
-    order: list[str] = []
-    seen: set[str] = set()
-    stack = [(name, False) for name in refs(root)]
-    while stack:
-        name, is_left = stack.pop()
-        if is_left:
-            order.append(name)
-        elif name in alive and name not in seen:
-            seen.add(name)
-            stack.append((name, True))
-            stack.extend((used, False) for used in refs(rules.get(Ref(name))))
-    return order
 
 
 def _size(expr: Expr, sizes: dict[str, float]) -> float:

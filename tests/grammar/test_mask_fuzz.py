@@ -9,9 +9,10 @@ import random
 from functools import cache
 
 import numpy as np
-from guided_grammar.emit import productive, to_ebnf
+from guided_grammar.emit import to_ebnf
 from guided_grammar.errors import UnsatisfiableConstraint
 from guided_grammar.ir import Alt, Chars, Expr, Ref, Repeat, Rules, Seq, Text, alt, chars, repeat, seq, text
+from guided_grammar.reach import reach
 from guided_grammar.session import MaskEngine, Session
 from guided_grammar.vocabulary import Vocabulary
 
@@ -32,7 +33,7 @@ class Reference:
 
     def __init__(self, rules: Rules, root: Expr) -> None:
         self._rules = rules
-        self.alive = productive(rules, root)
+        self.alive = reach(rules, root).alive
         self.start = frozenset({(root,)})
         self._step = cache(self._uncached_step)
 

@@ -37,35 +37,67 @@ class Bounds:
     places: int
 
 
-@lru_cache(maxsize=256)
-def unit(value: Fraction) -> Fraction | None:
-    """The place value of the last digit of `value`, which keeps zeros from being written after it; None for 1/3."""
-    return Fraction(1, 10 ** _places(value)) if _decimal(value) == value else None
+@dataclass(frozen=True)
+class Question:
+    """The numbers between the bounds (None: no bound) that are multiples of `step` and of nothing in `avoid`, with at
+    most `digits` digits where the set leaves that open."""
+
+    low: Fraction | None
+    low_open: bool
+    high: Fraction | None
+    high_open: bool
+    step: Fraction | None
+    avoid: frozenset[Fraction]
+    digits: int
+
+    @property
+    def is_small(self) -> bool:
+        """Its automaton has a few hundred states at most."""
+        bounds = [value for value in (self.low, self.high) if value is not None]
+        steps = self.step is None or (self.step.numerator <= 10 and self.step.denominator <= 10**6)
+        return steps and not self.avoid and self.digits <= 40 and all(abs(n) * n.denominator < 10**10 for n in bounds)
 
 
-def texts(
-    low: Fraction | None,
-    low_open: bool,
-    high: Fraction | None,
-    high_open: bool,
-    step: Fraction | None,
-    avoid: frozenset[Fraction],
-    digits: int,
-) -> tuple[Dfa, int]:
-    """Texts of the numbers between the bounds that are multiples of `step` and of nothing in `avoid`; the steps spent.
+def written(value: Fraction) -> str | None:
+    """The one text of a number: no fraction for an integer, no zeros after the last digit; None for 1/3."""
+    if _decimal(value) != value:
+        return None
+    places = _places(value)
+    digits = f"{abs(int(value * 10**places)):0{places + 1}d}"
+    whole = digits[: len(digits) - places]
+    return ("-" if value < 0 else "") + whole + ("." + digits[len(digits) - places :] if places else "")
 
-    No fraction where `step` is an integer, no `-0`; `digits` bounds what the set leaves open.
+
+def texts(question: Question, budget: Budget) -> Dfa:
+    """Texts of its numbers: no fraction where `step` is an integer, no `-0`.
+
+    Spends the same steps whether or not the answer was known: the common ones are kept for the life of the process.
     """
+    if not question.is_small:
+        return _texts(question, budget)
+    dfa, steps = _small(question)
+    budget.spend(steps)
+    return dfa
+
+
+@lru_cache(maxsize=128)
+def _small(question: Question) -> tuple[Dfa, int]:
     budget = Budget()
+    return _texts(question, budget), budget.steps
+
+
+def _texts(question: Question, budget: Budget) -> Dfa:
+    low, low_open, high, high_open = question.low, question.low_open, question.high, question.high_open
+    step, avoid, digits = question.step, question.avoid, question.digits
     positive: Dfa = NOTHING
     if high is None or high > 0 or (high == 0 and not high_open):
         least = (Fraction(0), False) if low is None or low < 0 else (low, low_open)
         positive = _magnitudes(*least, high, high_open, step, avoid, digits, budget)
     if low is not None and low >= 0:
-        return positive, budget.steps
+        return positive
     least = (Fraction(0), True) if high is None or high >= 0 else (-high, high_open)
     negative = _magnitudes(*least, None if low is None else -low, low_open, step, avoid, digits, budget)
-    return positive.union(prefixed("-", negative, budget), budget), budget.steps
+    return positive.union(prefixed("-", negative, budget), budget)
 
 
 def _magnitudes(

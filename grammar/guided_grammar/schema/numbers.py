@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
 from typing import ClassVar
 
-from guided_grammar.automata import Dfa
+from guided_grammar import automata
 from guided_grammar.budget import Budget
 from guided_grammar.errors import UnsupportedConstraint
 from guided_grammar.ir import NOTHING, Expr, Rules
@@ -175,15 +175,22 @@ class Numbers:
         """
         if self.is_empty():
             return NOTHING
-        dfa: Dfa | None = None
+        dfa = automata.literals(self._points(), budget)
         for span in self.spans:
-            step = decimals.unit(span.low) if span.low is not None and span.low == span.high else span.step
-            found, steps = decimals.texts(span.low, span.low_open, span.high, span.high_open, step, span.avoid, digits)
-            budget.spend(steps, "number")
-            dfa = found if dfa is None else dfa.union(found, budget)
-        if dfa is None or dfa.is_empty():
+            if span.low is None or span.low != span.high:
+                bounds = (span.low, span.low_open, span.high, span.high_open)
+                found = decimals.texts(decimals.Question(*bounds, span.step, span.avoid, digits), budget)
+                dfa = found if dfa.is_empty() else dfa.union(found, budget)
+        if dfa.is_empty():
             raise UnsupportedConstraint("no decimal number is known to match", keyword="number")
         return to_expr(dfa, Verbatim(), rules, budget)
+
+    def _points(self) -> Iterator[str]:
+        """The texts of the spans of a single number."""
+        for span in self.spans:
+            text = decimals.written(span.low) if span.low is not None and span.low == span.high else None
+            if text is not None:
+                yield text
 
 
 _MAX_SCANNED = 100_000
