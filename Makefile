@@ -4,8 +4,9 @@ PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3,$(shell command 
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
 ARGS ?=
+PROFILE ?= ci
 
-.PHONY: help install demo serve tritonserver test check format conformance perf clean
+.PHONY: help install demo serve tritonserver test check format conformance perf study clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -44,6 +45,9 @@ conformance: install  ## accept/reject corpora, whole, beside other engines: sco
 
 perf: install  ## perf_analyzer against the model over gRPC streaming
 	$(RUN) perf/analyzer.py $(ARGS)
+
+study: install  ## the reliability study on a stack of our own; PROFILE=ci|laptop|gpu; writes perf/report
+	PYTHONPATH=perf $(RUN) -m study --profile $(PROFILE) $(ARGS)
 
 format: install
 	$(BIN)/ruff format .

@@ -18,6 +18,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,14 @@ _SCHEMA = {
     "required": ["category", "priority", "summary", "needs_human"],
     "additionalProperties": False,
 }
+
+
+@dataclass(frozen=True)
+class Load:
+    """name: "concurrency" (requests in flight) or "request-rate" (requests per second, evenly spaced)."""
+
+    name: str
+    value: float
 
 
 def say(text: str) -> None:
@@ -118,13 +127,13 @@ def figures(export: Path) -> dict[str, float]:
     }
 
 
-def measure(binary: Path, work: Path, grpc: str, data: Path, concurrency: int, count: int) -> dict[str, float]:
+def measure(binary: Path, work: Path, grpc: str, data: Path, load: Load, count: int) -> dict[str, float]:
     """One perf_analyzer run of `count` requests. Raises RuntimeError with its output when it fails."""
-    export = work / f"{data.stem}-{concurrency}.export.json"
+    export = work / f"{data.stem}-{load.name}-{load.value}.export.json"
     command = [
         str(binary),
         *("-m", MODEL_NAME, "-i", "grpc", "-u", grpc, "--async", "--streaming"),
-        *("--input-data", str(data), "--concurrency-range", str(concurrency)),
+        *("--input-data", str(data), f"--{load.name}-range", str(load.value)),
         *("--request-count", str(count), "--profile-export-file", str(export)),
     ]
     env = {**os.environ, "LD_LIBRARY_PATH": str(work / "lib")}
@@ -153,9 +162,16 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make perf", description=__doc__)
     parser.add_argument("--grpc", help="HOST:PORT of a running server; default: start one")
     parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 4, 8])
-    parser.add_argument("--requests", type=int, default=16, help="requests per concurrency and arm")
+    parser.add_argument("--request-rate", type=float, nargs="*", default=[], help="requests per second, swept as well")
+    parser.add_argument("--requests", type=int, default=16, help="requests per load and arm")
     parser.add_argument("--max-tokens", type=int, default=64)
     return parser.parse_args(arguments)
+
+
+def loads(given: argparse.Namespace) -> list[Load]:
+    """Concurrencies first, then rates."""
+    concurrencies = [Load("concurrency", n) for n in given.concurrency]
+    return concurrencies + [Load("request-rate", rate) for rate in given.request_rate]
 
 
 def main(arguments: list[str]) -> int:
@@ -165,12 +181,12 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder, server(given.grpc) as grpc:
         work = Path(folder)
         library_folder(work)
-        for concurrency in given.concurrency:
+        for load in loads(given):
             for arm in ("free", "constrained"):
                 data = input_data(work, arm == "constrained", given.max_tokens)
-                say(f"{arm}, concurrency {concurrency}, {given.requests} requests")
-                row: dict[str, Any] = {"metric": "perf_analyzer", "arm": arm, "concurrency": concurrency}
-                row |= measure(binary, work, grpc, data, concurrency, given.requests)
+                say(f"{arm}, {load.name} {load.value}, {given.requests} requests")
+                row: dict[str, Any] = {"metric": "perf_analyzer", "arm": arm, load.name: load.value}
+                row |= measure(binary, work, grpc, data, load, given.requests)
                 print(json.dumps(row | {"max_tokens": given.max_tokens, **stamp()}), flush=True)
     return 0
 

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from supervisor import Service
@@ -55,12 +55,16 @@ def _listening(port: int) -> bool:
 
 @dataclass(frozen=True)
 class StackConfig:
-    """model: "smollm2-135m-instruct" (embedded), a directory, or a hub id. host: where the frontend listens."""
+    """model: "smollm2-135m-instruct" (embedded), a directory, or a hub id. host: where the frontend listens.
+
+    environ: settings of both services, over those of this process.
+    """
 
     ports: Ports = Ports()
     host: str = "127.0.0.1"
     model: str = "smollm2-135m-instruct"
     ready_s: float = 300.0
+    environ: Mapping[str, str] = field(default_factory=dict)
 
 
 class Stack:
@@ -129,7 +133,7 @@ class Stack:
         return Service(
             name="tritonserver",
             command=wheel.command(self._work, arguments),
-            env={**wheel.environment(), "GUIDED_MODEL": str(model)},
+            env={**wheel.environment(), **self._config.environ, "GUIDED_MODEL": str(model)},
             ready_url=f"http://127.0.0.1:{ports.http}/v2/models/{MODEL_NAME}/ready",
             log=self._work / "tritonserver.log",
             stop_s=_EXIT_TIMEOUT_S + 2,
@@ -148,7 +152,7 @@ class Stack:
         return Service(
             name="frontend",
             command=[sys.executable, "-m", "guided_frontend"],
-            env={**os.environ, **settings},
+            env={**os.environ, **self._config.environ, **settings},
             ready_url=f"http://127.0.0.1:{ports.frontend}/health/ready",
             log=self._work / "frontend.log",
             stop_s=2.0,
