@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import queue
 import threading
 import time
-from collections import OrderedDict
 from functools import cache
 from typing import TYPE_CHECKING
 
-from guided_grammar.errors import GrammarError, LimitExceeded, UnsupportedConstraint
+from guided_grammar.crew import Crew, PoolClosed, result_of
+from guided_grammar.errors import GrammarError, UnsupportedConstraint
 from guided_grammar.limits import Limits
-from guided_grammar.pool import PoolBusy
+from guided_grammar.losses import Losses
+from guided_grammar.outcomes import Outcomes
+from guided_grammar.pool import PoolStats
 from guided_grammar.vocabulary import Vocabulary
 from guided_grammar.worker import Worker, WorkerDied, WorkerTimeout
 
@@ -26,18 +26,19 @@ if TYPE_CHECKING:
     from guided_grammar.session import MaskEngine
 
 _KEPT = 4096
+_KEPT_BYTES = 1 << 20
+_MOST_WAITING = 64
 _TIRED_SECONDS = 0.9
-_Key = tuple[bytes, frozenset[str]]
+_JOIN_SECONDS = 2.0
 _LOAD_SECONDS = 60.0
-_NICE = 5
+_Key = tuple[bytes, frozenset[str]]
 
 
 class Prover:
-    """Thread-safe; `lazy` blocks its caller. Verdicts are remembered, refusals too.
+    """Thread-safe; `lazy` blocks its caller. Verdicts are remembered, refusals for a minute.
 
     workers: processes, each with the vocabulary in it. seconds: wall clock of one proof. memory_bytes: address space
     of a worker, its libraries included. wait: seconds for a free worker before PoolBusy.
-    num_kills: workers lost to a grammar so far.
     """
 
     def __init__(
@@ -50,89 +51,62 @@ class Prover:
         wait: float = 4.0,
     ) -> None:
         self._seconds, self._memory_bytes, self._wait = seconds, memory_bytes, wait
+        self._outcomes: Outcomes[_Key, bool] = Outcomes(_KEPT, _KEPT_BYTES, lambda lazy: 1)
+        self._losses, self._lock, self._spent, self._closed = Losses(), threading.Lock(), 0.0, False
         self._workers = [_Loaded(Worker(memory_bytes), vocabulary, limits) for _ in range(workers)]
-        self._free: queue.LifoQueue[_Loaded] = queue.LifoQueue()
-        self._lock = threading.Lock()
-        self._known: OrderedDict[_Key, bool | GrammarError] = OrderedDict()
-        self._reloads: set[threading.Thread] = set()
-        self._closed = False
-        self.num_kills = 0
         for worker in self._workers:
             worker.load()
-            self._free.put(worker)
+        self._crew = Crew(self._workers, _MOST_WAITING, "grammar-proof", self._mend)
 
-    def lazy(self, text: str, markers: frozenset[str]) -> bool:
+    @property
+    def stats(self) -> PoolStats:
+        """A snapshot of the counters."""
+        return PoolStats(self._outcomes.stats, self._losses.kills, self._crew.num_waiting, self._spent)
+
+    def lazy(self, text: str, markers: frozenset[str], client: str = "") -> bool:
         """The verdict of `MaskEngine.judge`, reached in a worker. Raises its GrammarError, LimitExceeded for a proof
-        over `seconds` or `memory_bytes`, PoolBusy."""
+        over `seconds` or `memory_bytes`, UnsupportedConstraint for a grammar that crashes it, PoolBusy, PoolClosed.
+
+        client: whose turn the proof takes.
+        """
         key = (hashlib.sha256(text.encode()).digest(), markers)
-        with self._lock:
-            known = self._known.get(key)
-            if known is not None:
-                self._known.move_to_end(key)
-        verdict = self._prove(text, markers) if known is None else known
-        with self._lock:
-            self._known[key] = verdict
-            while len(self._known) > _KEPT:
-                self._known.popitem(last=False)
-        if isinstance(verdict, GrammarError):
-            raise verdict
-        return verdict
+        future = self._outcomes.ask(
+            key, lambda: self._crew.submit(client, lambda worker: self._prove(worker, text, markers))
+        )
+        return result_of(future, self._wait)
 
     def close(self) -> None:
         """Kill the workers, those that are just coming back included."""
-        with self._lock:
-            self._closed = True
-            reloads = set(self._reloads)
+        self._closed = True
+        self._crew.close()
         for worker in self._workers:
             worker.close()
-        for thread in reloads:
-            thread.join()
-
-    def _prove(self, text: str, markers: frozenset[str]) -> bool | GrammarError:
-        try:
-            worker = self._free.get(timeout=self._wait)
-        except queue.Empty:
-            raise PoolBusy(f"no grammar worker was free for {self._wait:g} s") from None
-        try:
-            return worker.judge(text, markers, self._seconds)
-        except GrammarError as error:
-            return error
-        except WorkerTimeout:
-            self._count_kill()
-            return LimitExceeded("grammar proof milliseconds", int(self._seconds * 1000), None)
-        except WorkerDied:
-            self._count_kill()
-            return LimitExceeded("grammar proof memory bytes", self._memory_bytes, None)
-        finally:
-            self._give_back(worker)
-
-    def _count_kill(self) -> None:
-        with self._lock:
-            self.num_kills += 1
-
-    def _give_back(self, worker: _Loaded) -> None:
-        """A lost worker reads its vocabulary again before anybody waits for it."""
-        if worker.is_ready:
-            self._free.put(worker)
-            return
-        thread = threading.Thread(target=self._reload, args=(worker,), name="grammar-worker", daemon=True)
-        with self._lock:
-            if self._closed:
-                return
-            self._reloads.add(thread)
-        thread.start()
-
-    def _reload(self, worker: _Loaded) -> None:
-        # a worker that does not start is tried again by the next proof that takes it
-        with contextlib.suppress(WorkerDied, WorkerTimeout):
-            worker.load()
-        with self._lock:
-            self._reloads.discard(threading.current_thread())
-            closed = self._closed
-        if closed:
+        self._crew.join(_JOIN_SECONDS)
+        # one that was just coming back has started its process again
+        for worker in self._workers:
             worker.close()
-        else:
-            self._free.put(worker)
+
+    def _prove(self, worker: _Loaded, text: str, markers: frozenset[str]) -> bool:
+        started = time.monotonic()
+        try:
+            return self._losses.bounded(
+                lambda: self._judged(worker, text, markers), "grammar proof", self._seconds, self._memory_bytes
+            )
+        finally:
+            with self._lock:
+                self._spent += time.monotonic() - started
+
+    def _judged(self, worker: _Loaded, text: str, markers: frozenset[str]) -> bool:
+        if self._closed:
+            raise PoolClosed("the prover is closed")
+        return worker.judge(text, markers, self._seconds)
+
+    def _mend(self, worker: _Loaded) -> None:
+        """A lost worker reads its vocabulary again before anybody waits for it."""
+        # one that does not start is tried again by the next proof that takes it
+        with contextlib.suppress(WorkerDied, WorkerTimeout, RuntimeError):
+            if not self._closed:
+                worker.load()
 
 
 class _Loaded:
@@ -140,12 +114,14 @@ class _Loaded:
 
     def __init__(self, worker: Worker, vocabulary: Vocabulary, limits: Limits) -> None:
         self._worker, self._vocabulary, self._limits = worker, vocabulary, limits
-        self.is_ready = False
+        self._is_loaded = False
 
     def load(self) -> None:
-        if not self.is_ready:
+        # a process that was killed while it was idle comes back without the vocabulary
+        if not (self._is_loaded and self._worker.is_running):
+            self._is_loaded = False
             self._worker.call("guided_grammar.proof:load", self._vocabulary, self._limits, seconds=_LOAD_SECONDS)
-            self.is_ready = True
+            self._is_loaded = True
 
     def judge(self, text: str, markers: frozenset[str], seconds: float) -> bool:
         self.load()
@@ -153,7 +129,7 @@ class _Loaded:
         try:
             lazy: bool = self._worker.call("guided_grammar.proof:judge", text, markers, seconds=seconds)
         except (WorkerTimeout, WorkerDied):
-            self.is_ready = False
+            self._is_loaded = False
             raise
         except GrammarError:
             self._rest(started)
@@ -167,15 +143,14 @@ class _Loaded:
             self.close()
 
     def close(self) -> None:
-        self.is_ready = False
+        self._is_loaded = False
         self._worker.close()
 
 
 def load(vocabulary: Vocabulary, limits: Limits) -> None:
-    """In the worker: the mask engine that grammars are proven with, at low priority."""
+    """In the worker: the mask engine that grammars are proven with."""
     from guided_grammar.session import MaskEngine
 
-    os.nice(_NICE)
     _engines().append(MaskEngine(vocabulary, limits, 0))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import pickle
@@ -10,6 +11,7 @@ import selectors
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +21,9 @@ from guided_grammar.errors import GrammarError, error_from_dict
 
 _HEADER = struct.Struct("<Q")
 _START_SECONDS = 60.0
+_OUT_OF_MEMORY = 1
+_NICE, _LONG_NICE = 10, 19
+_LONG_SECONDS = 0.25
 
 
 class WorkerTimeout(Exception):
@@ -26,11 +31,25 @@ class WorkerTimeout(Exception):
 
 
 class WorkerDied(Exception):
-    """The process ended during the call: out of memory, a crash in native code, killed from outside."""
+    """The process ended during the call: out of memory, a crash in native code, killed from outside.
+
+    status: as of `subprocess.Popen.returncode`, None when it never started.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+    @property
+    def out_of_memory(self) -> bool:
+        """It reached its own bound; otherwise something else ended it."""
+        return self.status == _OUT_OF_MEMORY
 
 
 class Worker:
     """One process at a time, started when first needed and again after it was killed. Not thread-safe.
+
+    It runs at low priority, and at the lowest in a call that takes long: whoever streams goes first.
 
     memory_bytes: bound of its address space, None for none. paths: folders put before its import path.
     """
@@ -52,7 +71,8 @@ class Worker:
             kind, value = _unpickle(self._read(process, time.monotonic() + seconds))
         except (BrokenPipeError, EOFError):
             self.close()
-            raise WorkerDied(f"the worker process ended while it ran {function}") from None
+            status = process.returncode
+            raise WorkerDied(f"the worker process ended with status {status} while it ran {function}", status) from None
         except BaseException:
             self.close()
             raise
@@ -88,7 +108,8 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(self._paths)},
+            # an arena per thread would take 64 MiB of the bounded address space each
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(self._paths), "MALLOC_ARENA_MAX": "1"},
         )
         try:
             self._read(self._process, time.monotonic() + _START_SECONDS)
@@ -123,13 +144,35 @@ def serve(memory_bytes: int | None) -> None:
     inward = os.fdopen(os.dup(0), "rb")
     outward = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    os.nice(_NICE)
     _send(outward, ("ready", None))
     while True:
         header = inward.read(_HEADER.size)
         if len(header) < _HEADER.size:
             return
         function, args = _unpickle(inward.read(_HEADER.unpack(header)[0]))
-        _send(outward, _answer(function, args))
+        _send(outward, _aside(function, args))
+
+
+def _aside(function: str, args: tuple[Any, ...]) -> tuple[str, Any]:
+    """The answer, from a thread of its own: only a thread's priority can be lowered for one call and not the next."""
+    answers: list[tuple[str, Any]] = []
+    thread = threading.Thread(target=lambda: answers.append(_answer(function, args)))
+    thread.start()
+    thread.join(_LONG_SECONDS)
+    while thread.is_alive():
+        _lower_others()
+        thread.join(_LONG_SECONDS)
+    return answers[0]
+
+
+def _lower_others() -> None:
+    own = threading.get_native_id()
+    # a thread may end while it is looked at; elsewhere than on Linux the process keeps its first priority
+    with contextlib.suppress(OSError):
+        for task in Path("/proc/self/task").iterdir():
+            if int(task.name) != own:
+                os.setpriority(os.PRIO_PROCESS, int(task.name), _LONG_NICE)
 
 
 def _answer(function: str, args: tuple[Any, ...]) -> tuple[str, Any]:
@@ -141,7 +184,7 @@ def _answer(function: str, args: tuple[Any, ...]) -> tuple[str, Any]:
         return ("refused", error.to_dict())
     except (MemoryError, SystemError):
         # at its bound of memory CPython also fails with "error return without exception set"
-        os._exit(1)
+        os._exit(_OUT_OF_MEMORY)
     except Exception as error:
         return ("failed", f"{type(error).__name__}: {error}")
 

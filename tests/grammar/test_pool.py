@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 from guided_grammar.compiler import Compiled, compile_spec
 from guided_grammar.errors import InvalidConstraint, LimitExceeded
 from guided_grammar.limits import Limits
+from guided_grammar.losses import Kills
 from guided_grammar.pool import CompilePool, PoolBusy, PoolClosed
 from guided_grammar.spec import GrammarSpec, Kind
+from guided_testing.family import children, num_threads
 
 CHOICE = GrammarSpec(Kind.CHOICE, ["yes", "no"])
 
@@ -86,7 +91,42 @@ def test_a_caller_that_finds_no_free_worker_is_told_to_come_back() -> None:
         pool.compile(CHOICE)
 
 
-def test_a_closed_pool_says_so(pool: CompilePool) -> None:
+def test_a_worker_that_is_killed_from_outside_is_replaced_and_nobody_notices() -> None:
+    pool = CompilePool(workers=1, seconds=30)
+    try:
+        pool.compile(CHOICE)
+        slow = pool.submit(GrammarSpec(Kind.JSON_SCHEMA, {"schema": slow_schema()}))
+        pid = children()[-1]
+        while num_threads(pid) < 2:
+            time.sleep(0.005)
+        os.kill(pid, signal.SIGKILL)
+        assert slow.result(60) == compile_spec(GrammarSpec(Kind.JSON_SCHEMA, {"schema": slow_schema()}))
+        assert pool.stats.kills == Kills(crash=1)
+    finally:
+        pool.close()
+
+
+def test_figures_tell_what_was_asked_and_what_it_cost() -> None:
+    pool = CompilePool(seconds=30)
+    try:
+        pool.compile(CHOICE)
+        pool.compile(CHOICE)
+        with pytest.raises(InvalidConstraint):
+            pool.compile(GrammarSpec(Kind.CHOICE, [7]))
+        stats = pool.stats
+        assert (stats.outcomes.hits, stats.outcomes.misses, stats.outcomes.entries) == (1, 2, 2)
+        assert stats.seconds > 0 and stats.num_waiting == 0 and stats.kills == Kills()
+    finally:
+        pool.close()
+
+
+def slow_schema() -> dict[str, object]:
+    """About half a second of work."""
+    options = [{"type": "string", "pattern": f"^[a-f]{{{n}}}x"} for n in range(1, 40)]
+    return {"anyOf": options}
+
+
+def test_a_closed_pool_says_so() -> None:
     closed = CompilePool()
     closed.close()
     with pytest.raises(PoolClosed):

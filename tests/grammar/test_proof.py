@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Iterator
 
@@ -10,6 +12,7 @@ from guided_grammar.errors import GrammarError, LimitExceeded, UnsatisfiableCons
 from guided_grammar.limits import DEFAULT_LIMITS
 from guided_grammar.proof import Prover
 from guided_grammar.vocabulary import Vocabulary
+from guided_testing.family import children
 
 LETTERS = tuple(bytes([code]) for code in range(97, 123))
 WORDS = tuple(a + b + c for a in LETTERS for b in LETTERS for c in LETTERS)
@@ -32,14 +35,21 @@ def test_a_quick_grammar_is_proven_and_remembered(prover: Prover) -> None:
 
 
 def test_a_grammar_that_does_not_come_back_costs_its_worker_and_nothing_else(prover: Prover) -> None:
-    before = prover.num_kills
+    before = prover.stats.kills.time
     with pytest.raises(LimitExceeded, match="grammar proof milliseconds limit is 3000"):
         prover.lazy(SLOW, frozenset())
-    assert prover.num_kills == before + 1
+    assert prover.stats.kills.time == before + 1
     assert prover.lazy("root ::= [0-9]+", frozenset()) is False
     with pytest.raises(LimitExceeded):
         prover.lazy(SLOW, frozenset())
-    assert prover.num_kills == before + 1, "a refusal is remembered"
+    assert prover.stats.kills.time == before + 1, "a refusal is remembered"
+
+
+def test_an_idle_worker_that_is_killed_from_outside_comes_back_with_its_vocabulary(prover: Prover) -> None:
+    assert prover.lazy('root ::= "before"', frozenset()) is False
+    for pid in children():
+        os.kill(pid, signal.SIGKILL)
+    assert prover.lazy('root ::= "after"', frozenset()) is False
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from guided_grammar.errors import LimitExceeded
@@ -14,7 +15,7 @@ from guided_grammar.worker import Worker, WorkerDied, WorkerTimeout
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
-    worker = Worker(memory_bytes=1 << 30)
+    worker = Worker(1 << 30, [str(Path(__file__).parents[1] / "support")])
     yield worker
     worker.close()
 
@@ -64,6 +65,20 @@ def test_a_process_that_ends_or_runs_out_of_memory_is_reported(worker: Worker, f
     with pytest.raises(WorkerDied):
         worker.call(function, *arguments, seconds=30)
     assert worker.call("builtins:abs", -3, seconds=30) == 3
+
+
+@pytest.mark.parametrize(("argument", "out_of_memory"), [(1, True), (3, False)])
+def test_the_status_tells_memory_from_other_ends(worker: Worker, argument: int, out_of_memory: bool) -> None:
+    with pytest.raises(WorkerDied) as caught:
+        worker.call("os:_exit", argument, seconds=30)
+    assert (caught.value.status, caught.value.out_of_memory) == (argument, out_of_memory)
+
+
+def test_only_a_call_that_takes_long_gets_the_lowest_priority(worker: Worker) -> None:
+    assert worker.call("os:nice", 0, seconds=30) == 10
+    worker.call("time:sleep", 0.6, seconds=30)
+    assert worker.call("os:nice", 0, seconds=30) == 10, "the next call is not punished"
+    assert worker.call("guided_testing.priority:after", 0.6, seconds=30) == 19
 
 
 def test_a_closed_worker_leaves_no_process(worker: Worker) -> None:
