@@ -93,6 +93,31 @@ def test_a_refused_case_says_why() -> None:
     assert '"x" is not defined' in verdict.reason
 
 
+EMPTY = GrammarSpec(Kind.JSON_SCHEMA, {"schema": {"allOf": [{"type": "string"}, {"type": "integer"}]}})
+
+
+@pytest.mark.parametrize(("valid", "status"), [(False, Status.UNSATISFIABLE), (True, Status.REFUSED)])
+def test_unsatisfiable_counts_apart_where_the_corpus_knows_nothing_valid(valid: bool, status: Status) -> None:
+    assert judge(Case("c", "g", EMPTY, (Instance(valid, value=1),)), SETTING).status is status
+
+
+DRAFT_4 = "http://json-schema.org/draft-04/schema#"
+
+
+@pytest.mark.parametrize(("draft", "accepted"), [(DRAFT_4, ()), ("http://json-schema.org/draft-06/schema#", (0,))])
+def test_only_to_draft_4_is_a_whole_float_another_value_than_the_integer(draft: str, accepted: tuple[int, ...]) -> None:
+    schema = {"$schema": draft, "type": "object", "properties": {"a": {"type": "integer"}}}
+    case = Case("c", "g", GrammarSpec(Kind.JSON_SCHEMA, {"schema": schema}), (Instance(False, value={"a": 1.0}),))
+    assert judge(case, SETTING).accepted == accepted
+
+
+def test_processor_time_bounds_a_case_and_not_the_clock() -> None:
+    endless = Limits(steps=10**12, automaton_bytes=10**12)
+    slow = Case("slow", "g", GrammarSpec(Kind.REGEX, "(a|b)*a(a|b){24}"))
+    (verdict,) = run([slow], Setting(endless), seconds=1.0)
+    assert (verdict.status, verdict.reason) == (Status.TIMEOUT, "no verdict within 1 s of processor time")
+
+
 def test_a_case_over_its_time_gets_a_verdict_and_the_next_ones_go_on() -> None:
     endless = Limits(steps=10**12, automaton_bytes=10**12)
     todo = [
@@ -126,7 +151,7 @@ def test_scores_count_instances_of_enforced_cases_only() -> None:
 
 
 def test_the_reports_name_what_is_wrong() -> None:
-    assert table(scores(VERDICTS)).splitlines()[2].startswith("| one | 2 | 2 | 0 | 0 | 3 | 1 | 4 | 2 |")
+    assert table(scores(VERDICTS)).splitlines()[2].startswith("| one | 2 | 2 | 0 | 0 | 0 | 3 | 1 | 4 | 2 |")
     assert refusals(VERDICTS) == "| 1 | pattern: too \\| big |"
     assert faults(VERDICTS) == ["c: invalid accepted [1, 2]", "a: valid rejected [0]", "d: timeout no verdict"]
     assert slowest(VERDICTS, compile_ms=3, fill_us=5) == ["c: compile 10 ms", "a: mask 0.0 ms"]

@@ -32,10 +32,14 @@ class Case:
 
 
 class Status(str, Enum):
-    """`ENFORCED` claims exactness; the others promise nothing."""
+    """`ENFORCED` claims exactness; the others promise nothing.
+
+    UNSATISFIABLE is the refusal of a constraint that no text satisfies, and of which the corpus knows no valid one.
+    """
 
     ENFORCED = "enforced"
     REFUSED = "refused"
+    UNSATISFIABLE = "unsatisfiable"
     TIMEOUT = "timeout"
     CRASHED = "crashed"
 
@@ -44,8 +48,9 @@ class Status(str, Enum):
 class Verdict:
     """What one case came to. `rejected` and `accepted` index its instances: valid ones refused, invalid ones let in.
 
-    compile_ms is the CPU time of our part, mask_ms what the masks of the measured vocabulary took on the wall clock
-    before the first token, fill_us the CPU time of each mask along the instances.
+    compile_ms is the CPU time of our part, mask_ms what the masks of the measured vocabulary took before the first
+    token (CPU time of all threads, or less where they ran side by side), fill_us the CPU time of each mask along the
+    instances.
     """
 
     id: str

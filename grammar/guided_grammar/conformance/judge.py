@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import resource
 import time
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,9 +15,10 @@ from tokenizers import Tokenizer
 
 from guided_grammar.compiler import Compiled, compile_spec
 from guided_grammar.conformance.case import Case, Instance, Status, Verdict
-from guided_grammar.errors import GrammarError
+from guided_grammar.errors import GrammarError, UnsatisfiableConstraint
 from guided_grammar.limits import Limits
 from guided_grammar.schema.canonical import Canonical, write
+from guided_grammar.schema.dialect import Draft, draft_of
 from guided_grammar.session import CompiledMask, MaskEngine
 from guided_grammar.spec import Kind
 from guided_grammar.vocabulary import Vocabulary
@@ -23,11 +26,16 @@ from guided_grammar.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Setting:
-    """What cases are judged with. `tokenizer`: folder of a tokenizer.json, "" for single bytes only."""
+    """What cases are judged with.
+
+    tokenizer: folder of a tokenizer.json, "" for single bytes only. cpu_seconds: processor time after which a case ends
+        its process, None for no bound: a busy machine then lengthens no verdict.
+    """
 
     limits: Limits
     tokenizer: str = ""
     vocab_size: int | None = None
+    cpu_seconds: int | None = None
 
 
 def prepare(setting: Setting) -> None:
@@ -39,6 +47,7 @@ def prepare(setting: Setting) -> None:
 
 def judge(case: Case, setting: Setting) -> Verdict:
     """The verdict on `case`; what is not a GrammarError escapes."""
+    _bound(setting.cpu_seconds)
     verdict = Verdict(case.id, case.group, Status.REFUSED)
     started = time.thread_time()
     try:
@@ -46,6 +55,10 @@ def judge(case: Case, setting: Setting) -> Verdict:
         compile_ms = (time.thread_time() - started) * 1e3
         letters = _Level(_byte_engine(), compiled)
         tokens = _Level(_token_engine(setting), compiled, _tokenizer(setting.tokenizer)) if setting.tokenizer else None
+    except UnsatisfiableConstraint as error:
+        is_right = not any(instance.valid for instance in case.instances)
+        status = Status.UNSATISFIABLE if is_right else Status.REFUSED
+        return replace(verdict, status=status, reason=error.reason, keyword=error.keyword)
     except GrammarError as error:
         return replace(verdict, reason=error.reason, keyword=error.keyword)
     texts = [
@@ -68,15 +81,22 @@ def judge(case: Case, setting: Setting) -> Verdict:
     )
 
 
+def _bound(cpu_seconds: int | None) -> None:
+    if cpu_seconds is not None:
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1 + cpu_seconds, most))
+
+
 class _Level:
     """A compiled constraint over one vocabulary: bytes, or the tokens that `tokenizer` writes a text with."""
 
     def __init__(self, engine: MaskEngine, compiled: Compiled, tokenizer: Tokenizer | None = None) -> None:
         self._engine, self._tokenizer = engine, tokenizer
-        started = time.perf_counter()
+        started, spent = time.perf_counter(), time.process_time()
         self._mask: CompiledMask = engine.compile(compiled.text, compiled.markers)
         engine.session(self._mask)
-        self.mask_ms = (time.perf_counter() - started) * 1e3
+        # of two threads at once the clock tells less, on a busy machine the processor does
+        self.mask_ms = min(time.perf_counter() - started, time.process_time() - spent) * 1e3
         self.fill_us: list[float] = []
 
     def accepts(self, text: str) -> bool:
@@ -104,10 +124,25 @@ class _Level:
 def _spelled(case: Case, instance: Instance) -> list[str]:
     if instance.text is not None:
         return [instance.text]
-    plain = write(instance.value)
     schema: Any = case.spec.value["schema"] if case.spec.kind is Kind.JSON_SCHEMA else True
     canonical = Canonical(schema).text(instance.value)
-    return [canonical] if instance.valid else list(dict.fromkeys([canonical, plain]))
+    if instance.valid:
+        return [canonical]
+    if _is_respelled(schema, instance.value):
+        return [json.dumps(instance.value, ensure_ascii=False)]
+    return list(dict.fromkeys([canonical, write(instance.value)]))
+
+
+def _is_respelled(schema: Any, value: Any) -> bool:
+    """Whether the canonical text stands for another value: to draft 4 the number 1.0 is no integer, and 1 is one."""
+    draft = draft_of(schema["$schema"], "") if isinstance(schema, dict) and "$schema" in schema else None
+    return draft is not None and draft <= Draft.D4 and _has_whole_float(value)
+
+
+def _has_whole_float(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_whole_float, value.values()))
+    return any(map(_has_whole_float, value)) if isinstance(value, list) else isinstance(value, float) and value % 1 == 0
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import signal
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from guided_grammar.conformance.case import Case, Status, Verdict
 from guided_grammar.conformance.judge import Setting
@@ -11,12 +14,17 @@ from guided_grammar.worker import Worker, WorkerDied, WorkerTimeout
 _JUDGE = "guided_grammar.conformance.judge:judge"
 _PREPARE = "guided_grammar.conformance.judge:prepare"
 _PREPARE_SECONDS = 300.0
+_CLOCK = 10
 
 
 def run(
     cases: Iterable[Case], setting: Setting, seconds: float = 30.0, memory_bytes: int = 16 << 30
 ) -> Iterator[Verdict]:
-    """A verdict for each case, in order; a case over `seconds` or `memory_bytes` gets one that says so."""
+    """A verdict for each case, in order; a case over its time or `memory_bytes` gets one that says so.
+
+    seconds: of processor time; on the clock a case may take ten times as long.
+    """
+    setting = replace(setting, cpu_seconds=math.ceil(seconds))
     worker = Worker(memory_bytes)
     try:
         for case in cases:
@@ -29,9 +37,13 @@ def _judged(worker: Worker, case: Case, setting: Setting, seconds: float) -> Ver
     try:
         if not worker.is_running:
             worker.call(_PREPARE, setting, seconds=_PREPARE_SECONDS)
-        verdict: Verdict = worker.call(_JUDGE, case, setting, seconds=seconds)
+        verdict: Verdict = worker.call(_JUDGE, case, setting, seconds=_CLOCK * seconds)
         return verdict
     except WorkerTimeout:
-        return Verdict(case.id, case.group, Status.TIMEOUT, f"no verdict within {seconds:g} s")
-    except (WorkerDied, RuntimeError) as error:
+        return Verdict(case.id, case.group, Status.TIMEOUT, f"no verdict within {_CLOCK * seconds:g} s")
+    except WorkerDied as error:
+        if getattr(error, "status", None) == -signal.SIGXCPU:
+            return Verdict(case.id, case.group, Status.TIMEOUT, f"no verdict within {seconds:g} s of processor time")
+        return Verdict(case.id, case.group, Status.CRASHED, str(error))
+    except RuntimeError as error:
         return Verdict(case.id, case.group, Status.CRASHED, str(error))

@@ -11,18 +11,22 @@ from typing import Any
 from guided_grammar.conformance.case import Status, Verdict
 
 _DETAIL = re.compile(r"'.*'|\".*\"|\d+")
-_HEADER = ("group", "cases", "enforced", "refused", "failed", "valid", "rejected", "invalid", "accepted",
-           "compile ms p50/p99/max", "fill CPU µs p50/p99/max")  # fmt: skip
+_HEADER = ("group", "cases", "enforced", "refused", "unsatisfiable", "failed", "valid", "rejected", "invalid",
+           "accepted", "compile ms p50/p99/max", "fill CPU µs p50/p99/max")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Score:
-    """Counts of one group. `failed`: over the time or memory of a worker. Instances count where enforced only."""
+    """Counts of one group. `failed`: over the time or memory of a worker. Instances count where enforced only.
+
+    unsatisfiable: rightly refused, and not counted as refused.
+    """
 
     group: str
     cases: int
     enforced: int
     refused: int
+    unsatisfiable: int
     failed: int
     valid: int
     rejected: int
@@ -35,13 +39,14 @@ class Score:
 def score(group: str, verdicts: Sequence[Verdict]) -> Score:
     """compile_ms is our part and the wait for masks together, over what was enforced."""
     enforced = [v for v in verdicts if v.status is Status.ENFORCED]
-    refused = sum(v.status is Status.REFUSED for v in verdicts)
+    refused, empty = (sum(v.status is s for v in verdicts) for s in (Status.REFUSED, Status.UNSATISFIABLE))
     return Score(
         group=group,
         cases=len(verdicts),
         enforced=len(enforced),
         refused=refused,
-        failed=len(verdicts) - len(enforced) - refused,
+        unsatisfiable=empty,
+        failed=len(verdicts) - len(enforced) - refused - empty,
         valid=sum(v.num_valid for v in enforced),
         rejected=sum(len(v.rejected) for v in enforced),
         invalid=sum(v.num_invalid for v in enforced),
@@ -100,6 +105,7 @@ def _cells(line: Score) -> tuple[str, ...]:
         line.cases,
         line.enforced,
         line.refused,
+        line.unsatisfiable,
         line.failed,
         line.valid,
         line.rejected,
