@@ -42,7 +42,7 @@ def _judged(worker: Worker, case: Case, setting: Setting, seconds: float) -> Ver
     except WorkerTimeout:
         return Verdict(case.id, case.group, Status.TIMEOUT, f"no verdict within {_CLOCK * seconds:g} s")
     except WorkerDied as error:
-        if getattr(error, "status", None) == -signal.SIGXCPU:
+        if error.status == -signal.SIGXCPU:
             return Verdict(case.id, case.group, Status.TIMEOUT, f"no verdict within {seconds:g} s of processor time")
         return Verdict(case.id, case.group, Status.CRASHED, str(error))
     except RuntimeError as error:
