@@ -7,13 +7,14 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import cache, partial
 
 from fastapi import FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from guided_frontend import routes
+from guided_frontend import openapi, routes
 from guided_frontend.auditor import Auditor
 from guided_frontend.backend import Backend
 from guided_frontend.compiling import ConstraintChecker
@@ -27,6 +28,7 @@ from guided_frontend.responses import ClientGone
 from guided_frontend.served import ServedModel
 from guided_frontend.service import Service
 from guided_frontend.settings import Settings
+from guided_frontend.versions import fingerprint
 
 _LOG = logging.getLogger("guided_frontend")
 
@@ -51,6 +53,7 @@ def create_app(settings: Settings, backend: Backend, models: tuple[ServedModel, 
         await backend.close()
 
     app = FastAPI(title="Triton Guided", lifespan=lifespan)
+    app.openapi = cache(partial(openapi.document, app.title, fingerprint()))  # type: ignore[method-assign]
     _handle_errors(app)
     routes.add_generation(app, service, settings, auditor)
     routes.add_inspection(app, service, settings)

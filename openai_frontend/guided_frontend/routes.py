@@ -45,7 +45,7 @@ def add_generation(app: FastAPI, service: Service, settings: Settings, auditor: 
     def serve(
         path: str, kind: type[Wanted], accept: Callable[[Service, Wanted, Record], Awaitable[Chat | Text]]
     ) -> None:
-        @app.post(path, openapi_extra=_body(kind), name=path)
+        @app.post(path, name=path)
         async def endpoint(request: Request) -> Response:
             raw = await read_body(request, settings.max_body_bytes)
             wanted = read(kind, raw, ignore_unknown=settings.unknown_fields == "ignore")
@@ -66,7 +66,7 @@ def add_inspection(app: FastAPI, service: Service, settings: Settings) -> None:
     """Endpoints that answer without the engine."""
 
     def serve(path: str, kind: type[Asked], answer: Callable[[Service, Asked], Awaitable[dict[str, Any]]]) -> None:
-        @app.post(path, openapi_extra=_body(kind), name=path)
+        @app.post(path, name=path)
         async def endpoint(request: Request) -> Response:
             raw = await read_body(request, settings.max_body_bytes)
             return _json(await answer(service, read(kind, raw)))
@@ -118,8 +118,3 @@ def _card(service: Service, model: ServedModel, name: str, started: int) -> dict
 def _json(content: dict[str, Any], status: int = 200) -> Response:
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return Response(text.encode("utf-8", "replace"), status, media_type="application/json")
-
-
-def _body(kind: type[Fields]) -> dict[str, Any]:
-    """What the OpenAPI document says about a body that the route reads itself."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": kind.model_json_schema()}}}}

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import httpx
+import jsonschema
+from guided_frontend.openapi import document
 from guided_frontend.schemas import ChatRequest, CompletionRequest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,13 +26,24 @@ VALUES = st.recursive(
 )  # fmt: skip
 CHAT = {f.alias or n: VALUES for n, f in ChatRequest.model_fields.items()}
 TEXT = {f.alias or n: VALUES for n, f in CompletionRequest.model_fields.items()}
+DOCUMENT = document("x", "1")
 MESSAGE = {"role": "user", "content": "x"}
 FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def check_documented(path: str, answer: httpx.Response) -> None:
+    """The status is in the OpenAPI document, and the body is what the document says of it."""
+    told = DOCUMENT["paths"][path]["post"]["responses"][str(answer.status_code)]["content"]
+    media = answer.headers["content-type"].split(";")[0]
+    if "schema" in told[media]:
+        schema = {**told[media]["schema"], "components": DOCUMENT["components"]}
+        jsonschema.Draft202012Validator(schema).validate(answer.json())
 
 
 def check(frontend: Frontend, path: str, body: Any) -> None:
     answer = frontend.post(body, path)
     assert answer.status_code in (200, 400, 404), (answer.status_code, answer.text)
+    check_documented(path, answer)
     if answer.status_code != 200:
         error = answer.json()["error"]
         assert error["code"] == answer.status_code and error["message"] and error["type"] == "invalid_request_error"
@@ -65,3 +79,4 @@ def test_any_bytes_are_refused(frontend: Frontend, raw: bytes) -> None:
     for path in ("/v1/chat/completions", "/v1/completions", "/tokenize", "/v1/constraints/check"):
         answer = frontend.http.post(path, content=raw)
         assert answer.status_code in (200, 400), answer.text
+        check_documented(path, answer)
