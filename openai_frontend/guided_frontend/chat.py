@@ -22,7 +22,7 @@ from guided_frontend.observe import Record
 from guided_frontend.reasoning import ReasoningSplitter
 from guided_frontend.schemas import ChatRequest
 from guided_frontend.served import ServedModel
-from guided_frontend.service import Service, check_fit
+from guided_frontend.service import Service
 from guided_frontend.thinking import Thinking
 from guided_frontend.tool_calls import CallParser
 from guided_frontend.translate import Plan
@@ -142,12 +142,14 @@ async def accept(service: Service, body: ChatRequest, record: Record) -> Chat:
     """Checks everything that can be refused without the model. Raises ApiError."""
     model = served.find(service.models, body.model)
     record.model = model.names[0]
+    record.budget_field = "max_tokens" if body.max_completion_tokens is None else "max_completion_tokens"
     plan = translate.plan_chat(body, model)
     record.constraint = plan.constraint
     record.compile_seconds = (await service.checker.check(plan.constraint.spec, plan.constraint.field)).seconds
     ids = await service.off_loop(partial(encode, body, plan, model))
     job = _job(body, plan, model, ids)
-    check_fit(len(job.request.input_ids or ()), plan.sampling.max_tokens, model, "messages")
+    num_ids = len(job.request.input_ids or ())
+    service.check_fit(model, num_ids, plan.sampling.max_tokens, "messages", record.budget_field)
     return Chat(service, model, body, job, record)
 
 

@@ -20,13 +20,11 @@ from guided_frontend.settings import Settings
 _LOG = logging.getLogger("guided_frontend")
 _SHIPPED = "chatml_tools"
 AUTO = "auto"
-_UNCONFIGURED_CONTEXT = 4096  # the engine's bound where `max_model_len` is 0
 
 
 @dataclass(frozen=True)
 class ServedModel:
-    """names: canonical name first. context: tokens of prompt plus answer, as far as this side knows. most_context:
-    what no setting of the engine can exceed; between the two the engine decides.
+    """names: canonical name first. context: tokens of prompt plus answer as configured, None where the engine chooses.
 
     shows_tools: False for a family without call markup and for models configured as too small for tools.
     """
@@ -39,7 +37,6 @@ class ServedModel:
     shows_tools: bool
     thinks: bool
     context: int | None = None
-    most_context: int | None = None
     bos: str = ""
     eos: str = ""
 
@@ -62,7 +59,6 @@ def load(settings: Settings, parameters: Mapping[str, str]) -> ServedModel:
     family = tool_format(row)
     told = parameters.get("max_model_len", "0")
     configured = settings.max_model_len or (int(told) if told.isdigit() else 0)
-    context, most = _context(configured, _json(folder / "config.json"))
     names = settings.served_model_names or (settings.triton_model,)
     return ServedModel(
         names=names,
@@ -72,8 +68,7 @@ def load(settings: Settings, parameters: Mapping[str, str]) -> ServedModel:
         format=family,
         shows_tools=family.has_calls and not set(names) & set(settings.no_tools),
         thinks="enable_thinking" in template and family.reasoning is not None,
-        context=context,
-        most_context=most,
+        context=configured or None,
         bos=_token(config, "bos_token"),
         eos=_token(config, "eos_token"),
     )
@@ -84,14 +79,6 @@ def _proposed(template: str, is_chosen: bool) -> tuple[str, str]:
     if takes_ours(template) and not is_chosen:
         return HERMES.name, _shipped(_SHIPPED)
     return proposed_format(template), template
-
-
-def _context(configured: int, config: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """(context, most_context) of a model whose `max_model_len` is `configured`, 0 for the engine's own choice."""
-    own = config.get("max_position_embeddings")
-    if configured or not isinstance(own, int):
-        return configured or None, configured or None
-    return min(own, _UNCONFIGURED_CONTEXT), own
 
 
 def find(models: tuple[ServedModel, ...], name: str | None) -> ServedModel:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from guided_engine.engine import Engine
 from guided_engine.grammars import Constrained, Grammars
 from guided_engine.metrics import Metrics
-from guided_engine.protocol import Event, GenerateRequest, RequestError
+from guided_engine.protocol import INPUT_IDS, TEXT_INPUT, Event, GenerateRequest, RequestError, check_context
 from guided_engine.request import Request, Sink, Timings
 from guided_engine.tokenizer import Tokenizer
 
@@ -96,7 +96,7 @@ class Intake:
     def _read(self, tensors: Mapping[str, NDArray[Any]], pending: Pending) -> bool:
         asked = GenerateRequest.decode(tensors)
         prompt = list(asked.input_ids) if asked.input_ids is not None else self._tokenizer.encode(asked.text or "")
-        max_tokens = self._max_tokens(prompt, asked.sampling.max_tokens)
+        max_tokens = self._max_tokens(prompt, asked)
         self._check(prompt, asked)
         if not asked.exclude_input:
             pending.sink.send(Event(0, text=asked.text if asked.text is not None else self._text(prompt)))
@@ -113,6 +113,7 @@ class Intake:
                 matchers=constrained.matchers if constrained else None,
                 jump_forward=self._jump_forward,
                 timings=pending.timings,
+                context=self._max_len,
             )
             self._engine.submit(request)
             self._metrics.accepted(constrained is not None)
@@ -137,19 +138,18 @@ class Intake:
             self._metrics.compiled(timings.compile, self._grammars.stats)
         return constrained
 
-    def _max_tokens(self, prompt: list[int], asked: int | None) -> int:
+    def _max_tokens(self, prompt: list[int], asked: GenerateRequest) -> int:
+        field = TEXT_INPUT if asked.text is not None else INPUT_IDS
         if not prompt:
-            raise RequestError("the prompt is empty", param="text_input")
-        room = self._max_len - len(prompt)
-        if room < (asked or 1):
-            wanted = f"{len(prompt)} + {asked or 1} tokens of prompt and answer"
-            raise RequestError(f"context limit is {self._max_len}, got {wanted}", param="max_tokens")
-        return asked or room
+            raise RequestError("the prompt is empty", param=field)
+        wanted = asked.sampling.max_tokens
+        check_context(self._max_len, len(prompt), wanted, field, "max_tokens")
+        return wanted or self._max_len - len(prompt)
 
     def _check(self, prompt: list[int], asked: GenerateRequest) -> None:
         size, sampling = self._tokenizer.vocabulary.vocab_size, asked.sampling
         for name, ids in (
-            ("input_ids", prompt),
+            (INPUT_IDS, prompt),
             ("stop_token_ids", sampling.stop_token_ids),
             ("logit_bias", sampling.logit_bias),
         ):

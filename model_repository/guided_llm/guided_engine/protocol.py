@@ -56,6 +56,19 @@ def decode_error(text: str) -> RequestError:
     return RequestError(data["message"], data["status"], data["param"], data["detail"])
 
 
+def check_context(context: int, num_prompt: int, max_tokens: int | None, prompt: str, budget: str) -> None:
+    """Raises RequestError with both numbers where prompt and answer pass the context, naming the field at fault.
+
+    prompt, budget: the client's names of the fields that hold the prompt and `max_tokens`.
+    """
+    if num_prompt >= context:
+        fault = f"the prompt alone has {num_prompt}, and an answer needs room"
+        raise RequestError(f"the context holds {context} tokens: {fault}", param=prompt)
+    if num_prompt + (max_tokens or 1) > context:
+        fault = f"the prompt has {num_prompt} and {budget} asks for {max_tokens}"
+        raise RequestError(f"the context holds {context} tokens: {fault}", param=budget)
+
+
 @dataclass(frozen=True)
 class SamplingParams:
     """How tokens are drawn. `max_tokens` None: to the end of the context. `logprobs` k: the k best alternatives."""
@@ -83,7 +96,7 @@ class SamplingParams:
         """Raises RequestError naming the field: unknown key, wrong type, value out of range; null is unset."""
         try:
             data = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RequestError(f"{SAMPLING} is not JSON: {error}", param=SAMPLING) from None
         if not isinstance(data, dict):
             raise RequestError(f"{SAMPLING} must be a JSON object", param=SAMPLING)
@@ -191,6 +204,7 @@ class Event:
     finish_reason: None until the choice's last event, then "stop" or "length".
     usage: on the last event, {"prompt_tokens", "completion_tokens", "cached_tokens", "forced_tokens", "steps"}.
     timings: on the last event, seconds {"queue", "compile", "first_token", "total"}.
+    context: on the last event, how many tokens prompt and answer may have together in this engine.
     """
 
     index: int
@@ -200,6 +214,7 @@ class Event:
     finish_reason: str | None = None
     usage: Mapping[str, int] | None = None
     timings: Mapping[str, float] | None = None
+    context: int | None = None
 
     def to_json(self) -> str:
         return json.dumps({k: v for k, v in asdict(self).items() if v not in (None, (), "")}, ensure_ascii=False)
@@ -216,6 +231,7 @@ class Event:
             finish_reason=data.get("finish_reason"),
             usage=data.get("usage"),
             timings=data.get("timings"),
+            context=data.get("context"),
         )
 
 

@@ -64,6 +64,7 @@ class Request:
     """One generation: its prompt, how to draw, and `sampling.n` choices that share the prompt's cache.
 
     max_tokens: tokens a choice may generate. stop_ids: ids that end a free answer.
+    context: what the last event says of the engine's bound on prompt and answer together.
     """
 
     def __init__(
@@ -79,13 +80,14 @@ class Request:
         matchers: Sequence[Matcher | None] | None = None,
         jump_forward: bool = True,
         timings: Timings | None = None,
+        context: int | None = None,
     ) -> None:
         self.prompt, self.sampling, self.sink = list(prompt), sampling, sink
         self.max_tokens, self.stop_ids, self.pieces = max_tokens, stop_ids, pieces
         # a forced run is not computed before it is sent, so its log-probs would come too late
         self.jump_forward = jump_forward and sampling.logprobs is None
         self.timings = timings or Timings()
-        self.cached_tokens = 0
+        self.context, self.cached_tokens = context, 0
         seed = random.getrandbits(63) if sampling.seed is None else sampling.seed
         matchers = matchers or [None] * sampling.n
         # a constrained answer is exact, its leading space included; only free text is shown the tokenizer's way
@@ -222,7 +224,7 @@ class Choice:
             "steps": self.num_steps,
         }
         timings = self.request.timings.report(time.monotonic())
-        return Event(self.index, added, text, logprobs, self.finish_reason, usage, timings)
+        return Event(self.index, added, text, logprobs, self.finish_reason, usage, timings, self.request.context)
 
 
 def _mix(seed: int, index: int) -> int:
