@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from guided_grammar.session import Session
 
 MAX_IDS = 1024
 
@@ -41,7 +40,16 @@ class StepMasks:
     failed: tuple[int, ...] = ()
 
 
-def fill(sessions: Sequence[Session | None], vocab_size: int) -> StepMasks:
+class Masked(Protocol):
+    """A row's position in its grammar: `guided_grammar.session.Session`, or something around one."""
+
+    @property
+    def is_terminated(self) -> bool: ...
+
+    def fill(self, bits: NDArray[np.int32], row: int) -> bool: ...
+
+
+def fill(sessions: Sequence[Masked | None], vocab_size: int) -> StepMasks:
     """Masks for the next token of each row; None rows are unconstrained, terminated ones fail."""
     rows = len(sessions)
     kind, index = np.zeros(rows, np.int32), np.zeros(rows, np.int32)

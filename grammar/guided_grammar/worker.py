@@ -166,6 +166,11 @@ def _aside(function: str, args: tuple[Any, ...]) -> tuple[str, Any]:
     return answers[0]
 
 
+def lower_priority() -> None:
+    """Of the calling thread and those that it starts: below whoever serves answers."""
+    os.nice(_NICE)
+
+
 def _lower_others() -> None:
     own = threading.get_native_id()
     # a thread may end while it is looked at; elsewhere than on Linux the process keeps its first priority

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 from guided_engine.config import EngineConfig
+from guided_grammar.limits import Limits
 
 PBTXT = Path(__file__).parents[2] / "model_repository/guided_llm/config.pbtxt"
 
@@ -18,7 +19,7 @@ def parameters() -> dict[str, str]:
 
 
 def test_config_pbtxt_names_every_setting_and_gives_the_defaults() -> None:
-    assert set(parameters()) == {f.name for f in fields(EngineConfig)}
+    assert set(parameters()) == {f.name for f in fields(EngineConfig)} - {"limits"}
     assert EngineConfig.load(parameters(), {}) == EngineConfig()
 
 
@@ -37,11 +38,23 @@ def test_the_environment_overrides_a_parameter() -> None:
         ({"max_rows": "0"}, "max_rows must be at least 1, got 0"),
         ({"jump_forward": "maybe"}, "jump_forward must be true or false"),
         ({"dtype": "int3"}, "dtype must be one of"),
+        ({"mask_seconds": "-1"}, "mask_seconds must not be negative"),
+        ({"mask_seconds": "nan"}, "mask_seconds must not be negative"),
+        ({"limit_regex_bytes": "0"}, "limit_regex_bytes must be at least 1, got 0"),
+        ({"limit_regex_bytes": "4k"}, "limit_regex_bytes must be a number"),
+        ({"limit_regex": "9"}, "unknown parameter 'limit_regex'"),
     ],
 )
 def test_a_setting_that_does_not_fit_is_named(given: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         EngineConfig.load(given, {})
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Limits)])
+def test_p8_to_p17_each_limit_is_a_parameter_and_a_variable(name: str) -> None:
+    assert EngineConfig.load({f"limit_{name}": "77"}, {}).limits == replace(Limits(), **{name: 77})
+    by_variable = EngineConfig.load({f"limit_{name}": "77"}, {f"GUIDED_LIMIT_{name.upper()}": "78"})
+    assert by_variable.limits == replace(Limits(), **{name: 78})
 
 
 def test_tritons_own_parameters_are_left_to_it() -> None:

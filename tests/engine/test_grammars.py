@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
+from guided_engine.grammars import GrammarMatcher, Grammars
+from guided_engine.meter import Meter
+from guided_engine.protocol import RequestError
 from guided_grammar.errors import GrammarError
 from guided_grammar.spec import FREE, GrammarSpec, Kind
 from guided_testing.byte_tokenizer import EOS
@@ -46,3 +52,56 @@ def test_a_document_that_may_go_on_is_complete_but_not_closed() -> None:
 def test_what_is_not_a_constraint_is_refused(text: str) -> None:
     with pytest.raises(GrammarError):
         byte_grammars().matchers(text, 1)
+
+
+def constrained(spec: GrammarSpec, mask_seconds: float = 0.0) -> tuple[Grammars, GrammarMatcher]:
+    grammars = byte_grammars(mask_seconds)
+    found = grammars.matchers(spec.to_json(), 1)
+    assert found is not None
+    return grammars, found.matchers[0]
+
+
+def test_masks_are_counted_by_row_and_time() -> None:
+    grammars, matcher = constrained(CHOICE)
+    choice: Any = SimpleNamespace(matcher=matcher)
+    free: Any = SimpleNamespace(matcher=None)
+    assert grammars.fill([free]) is None and grammars.stats.num_masks == 0
+    assert grammars.fill([choice, free]) is not None
+    assert (grammars.stats.num_masks, grammars.stats.num_over_budget) == (1, 0)
+    assert grammars.stats.fill_seconds == matcher.meter.spent > 0
+
+
+def test_an_answer_whose_masks_take_too_long_is_ended_and_counted_and_no_other() -> None:
+    grammars, slow = constrained(CHOICE, mask_seconds=0.5)
+    found = grammars.matchers(CHOICE.to_json(), 1)
+    assert found is not None
+    quick = found.matchers[0]
+    rows: list[Any] = [SimpleNamespace(matcher=slow), SimpleNamespace(matcher=quick)]
+    slow.meter.spent = 0.6
+    grammars.fill(rows)
+    assert quick.accept(ord("y"))
+    with pytest.raises(RequestError, match="mask milliseconds limit is 505, got 600") as caught:
+        slow.accept(ord("y"))
+    assert (caught.value.status, caught.value.param) == (400, "constraint")
+    assert caught.value.detail["name"] == "mask milliseconds"
+    assert grammars.stats.num_over_budget == 1
+
+
+def test_nothing_fails_before_the_first_mask() -> None:
+    """Forced beginnings are taken where an error would end the engine."""
+    _, matcher = constrained(CHOICE, mask_seconds=0.5)
+    matcher.meter.spent = 9.0
+    assert matcher.accept(ord("y"))
+
+
+def test_a_choice_may_spend_more_the_longer_its_answer() -> None:
+    clock = iter([0.0, 0.4, 0.4, 0.9])
+    meter = Meter(0.5, lambda: next(clock))
+    with meter.running():
+        pass
+    assert not meter.is_over
+    with meter.running():
+        pass
+    assert meter.is_over
+    meter.num_masks = 100
+    assert not meter.is_over and meter.limit == 1.0

@@ -12,26 +12,12 @@ import pytest
 from guided_engine.intake import Intake
 from guided_engine.metrics import Metrics
 from guided_engine.protocol import GenerateRequest, SamplingParams
-from guided_engine.tokenizer import Tokenizer
 from guided_grammar.pool import PoolBusy, PoolClosed
 from guided_grammar.spec import FREE, GrammarSpec, Kind
 from guided_testing.byte_tokenizer import EOS
-from guided_testing.engine_fakes import VOCABULARY, Bench, Listener, byte_grammars
+from guided_testing.engine_fakes import Bench, ByteTokenizer, Listener, byte_grammars
 
 CHOICE = GrammarSpec(Kind.CHOICE, ["yes", "no"]).to_json()
-
-
-class ByteTokenizer(Tokenizer):
-    """Ids are bytes."""
-
-    def __init__(self) -> None:
-        self.vocabulary, self.drops_space = VOCABULARY, False
-
-    def pieces(self, markers: frozenset[str] = frozenset()) -> tuple[bytes, ...]:
-        return VOCABULARY.tokens
-
-    def encode(self, text: str) -> list[int]:
-        return list(text.encode())
 
 
 @pytest.fixture

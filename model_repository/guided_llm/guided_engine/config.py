@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
+
+from guided_grammar.limits import Limits
 
 from guided_engine.weights import DEFAULT_MODEL
 
+_LIMIT = "limit_"
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
@@ -24,8 +27,10 @@ class EngineConfig:
     num_threads: torch's threads, 0 for its own choice.
     jump_forward: text the grammar forces enters in one step instead of token by token.
     grammar_cache_bytes: of compiled grammars. grammar_workers: processes that compile constraints.
+    mask_seconds: CPU time that the masks of one answer may take beyond 5 ms a token; 0 is no bound.
     prefix_cache: a prompt's beginning that another row holds is copied instead of computed.
     tool_format, chat_template: read by the frontend from the model's config; the engine makes no use of them.
+    limits: of constraints, each a setting of its own under the name `limit_<field>`.
     """
 
     model: str = DEFAULT_MODEL
@@ -43,8 +48,10 @@ class EngineConfig:
     prefix_cache: bool = True
     grammar_cache_bytes: int = 512 * 2**20
     grammar_workers: int = 1
+    mask_seconds: float = 3.0
     tool_format: str = "auto"
     chat_template: str = ""
+    limits: Limits = field(default_factory=Limits)
 
     @staticmethod
     def load(parameters: Mapping[str, str], environ: Mapping[str, str]) -> EngineConfig:
@@ -52,13 +59,16 @@ class EngineConfig:
 
         Names in capitals are Triton's own (EXECUTION_ENV_PATH) and are left to it.
         """
-        names = {f.name for f in fields(EngineConfig)}
-        unknown = sorted(name for name in parameters if name not in names and not name.isupper())
+        defaults = {f.name: f.default for f in fields(EngineConfig) if f.name != "limits"}
+        limits = {f"{_LIMIT}{f.name}": f.default for f in fields(Limits)}
+        known = defaults | limits
+        unknown = sorted(name for name in parameters if name not in known and not name.isupper())
         if unknown:
-            raise ValueError(f"config.pbtxt has an unknown parameter {unknown[0]!r}; known: {', '.join(sorted(names))}")
-        texts = {name: environ.get(f"GUIDED_{name.upper()}") or parameters.get(name, "") for name in names}
-        values = {f.name: _parse(f.name, texts[f.name], f.default) for f in fields(EngineConfig) if texts[f.name]}
-        config = EngineConfig(**values)
+            raise ValueError(f"config.pbtxt has an unknown parameter {unknown[0]!r}; known: {', '.join(sorted(known))}")
+        texts = {name: environ.get(f"GUIDED_{name.upper()}") or parameters.get(name, "") for name in known}
+        values = {name: _parse(name, text, known[name]) for name, text in texts.items() if text}
+        chosen = Limits(**{name.removeprefix(_LIMIT): v for name, v in values.items() if name in limits})
+        config = EngineConfig(**{name: v for name, v in values.items() if name in defaults}, limits=chosen)
         config._check()
         return config
 
@@ -68,6 +78,11 @@ class EngineConfig:
         for name in ("max_rows", "step_tokens", "queue_size", "grammar_workers"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if not self.mask_seconds >= 0:
+            raise ValueError(f"mask_seconds must not be negative, got {self.mask_seconds}")
+        for name, value in vars(self.limits).items():
+            if value < 1:
+                raise ValueError(f"{_LIMIT}{name} must be at least 1, got {value}")
 
 
 def _parse(name: str, text: str, default: Any) -> Any:

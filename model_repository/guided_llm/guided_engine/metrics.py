@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from guided_grammar.session import CacheStats
-
     from guided_engine.engine import Output
+    from guided_engine.grammars import GrammarStats
     from guided_engine.scheduler import Scheduler
 
 CANCELLED = 499
+VERSIONS = "guided_versions"
 _FLUSH_SECONDS = 0.25
 _TTFT = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _PER_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0)
@@ -24,6 +25,8 @@ GAUGES = {
     "guided_kv_tokens": "tokens of the running rows",
     "guided_grammar_cache_bytes": "bytes of compiled grammars kept",
     "guided_grammar_cache_entries": "compiled grammars kept",
+    "guided_grammar_waiting": "constraints that wait for a worker process",
+    VERSIONS: "1; its labels are the versions of the libraries",
     "guided_healthy": "1 while the engine runs, 0 after a fault",
 }
 COUNTERS = {
@@ -47,6 +50,15 @@ COUNTERS = {
     "guided_grammar_cache_hits_total": "compiled grammar found in the cache",
     "guided_grammar_cache_misses_total": "compiled grammar not found in the cache",
     "guided_grammar_cache_evictions_total": "compiled grammars dropped for want of room",
+    "guided_grammar_text_seconds_total": "time in workers to turn constraints into grammar text",
+    "guided_grammar_proof_seconds_total": "time in workers to prove grammars quick",
+    "guided_grammar_build_seconds_total": "time to make masks of proven grammars",
+    "guided_grammar_kills_time_total": "workers killed because a constraint took too long",
+    "guided_grammar_kills_memory_total": "workers lost to a constraint that took too much memory",
+    "guided_grammar_kills_crash_total": "workers lost to a crash, or killed from outside",
+    "guided_fill_seconds_total": "CPU time of masks, over all rows",
+    "guided_filled_rows_total": "masks made, one for each constrained row of a step",
+    "guided_over_budget_rows_total": "rows ended because their masks took too long",
 }
 HISTOGRAMS = {
     "guided_time_to_first_token_seconds": ("arrival to first token", _TTFT),
@@ -89,14 +101,17 @@ class StageClock:
 
 
 class Metrics:
-    """Collects per step and hands over a few times a second: one call to Triton costs as much as a token's mask."""
+    """Collects per step and hands over a few times a second: one call to Triton costs as much as a token's mask.
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    grammars: asked for its counters whenever something is handed over; None for an engine without constraints.
+    """
+
+    def __init__(self, backend: Backend, grammars: Callable[[], GrammarStats] | None = None) -> None:
+        self._backend, self._grammars = backend, grammars
+        self._lock, self._published = threading.Lock(), dict[str, float]()
         self._totals: dict[str, float] = {}
         self._gauges: dict[str, float] = {}
         self._flushed = 0.0
-        self._stats: CacheStats | None = None
         backend.set("guided_healthy", 1)
 
     def step(self, scheduler: Scheduler, outputs: Sequence[Output], stages: Mapping[str, float]) -> None:
@@ -121,17 +136,12 @@ class Metrics:
 
     def refused(self) -> None:
         self._backend.add("guided_refused_constraints_total", 1)
+        self._publish()
 
-    def compiled(self, seconds: float, stats: CacheStats) -> None:
+    def compiled(self, seconds: float, stats: GrammarStats) -> None:
         """A constraint became matchers."""
         self._backend.observe("guided_grammar_compile_seconds", seconds)
-        old, self._stats = self._stats, stats
-        for name in ("hits", "misses", "evictions"):
-            more = getattr(stats, name) - (getattr(old, name) if old else 0)
-            if more > 0:
-                self._backend.add(f"guided_grammar_cache_{name}_total", more)
-        self._backend.set("guided_grammar_cache_bytes", stats.bytes)
-        self._backend.set("guided_grammar_cache_entries", stats.entries)
+        self._publish(stats)
 
     def fault(self) -> None:
         self._backend.set("guided_healthy", 0)
@@ -166,7 +176,24 @@ class Metrics:
             self._gauges[name] = value
             self._count(name, value - seen)
 
+    def _publish(self, known: GrammarStats | None = None) -> None:
+        """The counters of the grammars, as far as they have changed. Called from any thread."""
+        stats = self._grammars() if self._grammars is not None else known
+        if stats is None:
+            return
+        with self._lock:
+            for name, value in gauges_of(stats).items():
+                if self._published.get(name) != value:
+                    self._backend.set(name, value)
+                    self._published[name] = value
+            for name, value in totals_of(stats).items():
+                more = value - self._published.get(name, 0.0)
+                if more > 0:
+                    self._backend.add(name, more)
+                    self._published[name] = value
+
     def _flush(self, gauges: dict[str, float]) -> None:
+        self._publish()
         for name, value in gauges.items():
             if self._gauges.get(name) != value:
                 self._gauges[name] = value
@@ -175,3 +202,31 @@ class Metrics:
             self._backend.add(name, value)
         self._totals.clear()
         self._flushed = time.monotonic()
+
+
+def gauges_of(stats: GrammarStats) -> dict[str, float]:
+    """What is held now, by metric."""
+    return {
+        "guided_grammar_cache_bytes": stats.cache.bytes,
+        "guided_grammar_cache_entries": stats.cache.entries,
+        "guided_grammar_waiting": stats.num_waiting,
+    }
+
+
+def totals_of(stats: GrammarStats) -> dict[str, float]:
+    """What has happened since the start, by metric."""
+    cache, kills = stats.cache, stats.kills
+    return {
+        "guided_grammar_cache_hits_total": cache.hits,
+        "guided_grammar_cache_misses_total": cache.misses,
+        "guided_grammar_cache_evictions_total": cache.evictions,
+        "guided_grammar_text_seconds_total": stats.text_seconds,
+        "guided_grammar_proof_seconds_total": stats.proof_seconds,
+        "guided_grammar_build_seconds_total": cache.compile_seconds,
+        "guided_grammar_kills_time_total": kills.time,
+        "guided_grammar_kills_memory_total": kills.memory,
+        "guided_grammar_kills_crash_total": kills.crash,
+        "guided_fill_seconds_total": stats.fill_seconds,
+        "guided_filled_rows_total": stats.num_masks,
+        "guided_over_budget_rows_total": stats.num_over_budget,
+    }

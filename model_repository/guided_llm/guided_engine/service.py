@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from guided_grammar.limits import DEFAULT_LIMITS
 from guided_grammar.pool import CompilePool
 from guided_grammar.proof import Prover
-from guided_grammar.spec import GrammarSpec, Kind
 from numpy.typing import NDArray
 
 from guided_engine.config import EngineConfig
@@ -23,6 +21,7 @@ from guided_engine.responder import Outbox, Reply
 from guided_engine.runner import Runner
 from guided_engine.sampling import prepare
 from guided_engine.scheduler import Scheduler
+from guided_engine.self_test import prove
 
 _OUTBOXES = 2
 
@@ -30,7 +29,7 @@ _OUTBOXES = 2
 class Service:
     """Model, grammar engine, loop and senders; serving when the constructor returns.
 
-    facts: lines for the log. Raises what `load`, `plan_cache` and `Runner` raise.
+    facts: lines for the log. Raises what `load`, `plan_cache` and `Runner` raise, and SelfTestError.
     """
 
     def __init__(self, config: EngineConfig, backend: Backend, report: Callable[[str], None]) -> None:
@@ -40,23 +39,25 @@ class Service:
         shape = plan_cache(config, loaded)
         runner = Runner(loaded.model, shape, loaded.dtype)
         started = time.monotonic()
-        self._specs = CompilePool(workers=config.grammar_workers)
+        self._specs = CompilePool(config.limits, config.grammar_workers)
         vocabulary = loaded.tokenizer.vocabulary
-        self._proofs = Prover(vocabulary, DEFAULT_LIMITS, config.grammar_workers)
-        grammars = Grammars(vocabulary, self._specs, config.grammar_cache_bytes, DEFAULT_LIMITS, self._proofs)
-        # starts a worker and reads the vocabulary now instead of inside the first request
-        grammars.matchers(GrammarSpec(Kind.CHOICE, ["yes", "no"]).to_json(), 1)
+        self._proofs = Prover(vocabulary, config.limits, config.grammar_workers)
+        self._grammars = Grammars(
+            vocabulary, self._specs, config.grammar_cache_bytes, config.limits, self._proofs, config.mask_seconds
+        )
+        # starts the workers and reads the vocabulary now instead of inside the first request, too
+        prove(self._grammars, loaded.tokenizer)
         grammar_ms = (time.monotonic() - started) * 1000
         started = time.monotonic()
         prepare(runner.vocab_size, loaded.dtype, runner.cache.device)
         sampler_ms = (time.monotonic() - started) * 1000
-        metrics = Metrics(backend)
+        metrics = Metrics(backend, lambda: self._grammars.stats)
         scheduler = Scheduler(runner.cache, config.step_tokens, config.queue_seconds, config.prefix_cache)
-        self._engine = Engine(scheduler, runner, grammars, config.queue_size, metrics, report)
+        self._engine = Engine(scheduler, runner, self._grammars, config.queue_size, metrics, report)
         self._intake = Intake(
             self._engine,
             loaded.tokenizer,
-            grammars,
+            self._grammars,
             metrics,
             max_len=min(shape.max_len, shape.tokens),
             max_choices=shape.rows,
@@ -91,6 +92,7 @@ class Service:
         self._specs.close()
         self._proofs.close()
         self._intake.stop()
+        self._grammars.close()
         self._engine.stop(timeout)
         for outbox in self._outboxes:
             outbox.stop(timeout)

@@ -110,7 +110,8 @@ class TritonMetrics:
     """`metrics.Backend` over Triton's metric families, labelled with the instance so that gauges do not overwrite."""
 
     def __init__(self, instance: str) -> None:
-        from guided_engine.metrics import COUNTERS, GAUGES, HISTOGRAMS
+        from guided_engine.metrics import COUNTERS, GAUGES, HISTOGRAMS, VERSIONS
+        from guided_engine.versions import versions
 
         labels = {"instance": instance}
         # two threads in a metric call at once crash the server (2.51)
@@ -119,7 +120,9 @@ class TritonMetrics:
         self._metrics: dict[str, Any] = {}
         for kind, table in (("GAUGE", GAUGES), ("COUNTER", COUNTERS)):
             for name, text in table.items():
-                self._metrics[name] = self._family(name, text, kind).Metric(labels=labels)
+                more = versions() if name == VERSIONS else {}
+                self._metrics[name] = self._family(name, text, kind).Metric(labels={**labels, **more})
+        self._metrics[VERSIONS].set(1)
         for name, (text, buckets) in HISTOGRAMS.items():
             self._metrics[name] = self._family(name, text, "HISTOGRAM").Metric(labels=labels, buckets=list(buckets))
 

@@ -73,7 +73,7 @@ def _selectors(node: Any) -> Iterator[promql_parser.VectorSelector]:
 
 def engine_variables() -> dict[str, Any]:
     """Environment variable to default, as tritonserver's process reads it."""
-    return {PREFIX + f.name.upper(): f.default for f in fields(EngineConfig)}
+    return {PREFIX + f.name.upper(): f.default for f in fields(EngineConfig) if f.name != "limits"}
 
 
 def frontend_variables() -> dict[str, Any]:

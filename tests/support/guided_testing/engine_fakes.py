@@ -15,8 +15,12 @@ from guided_engine.metrics import Metrics
 from guided_engine.protocol import Event, RequestError, SamplingParams
 from guided_engine.request import Request
 from guided_engine.scheduler import Scheduler
+from guided_engine.tokenizer import Tokenizer
 from guided_grammar.batch import StepMasks, fill
 from guided_grammar.compiler import Compiled, compile_spec
+from guided_grammar.losses import Kills
+from guided_grammar.outcomes import OutcomeStats
+from guided_grammar.pool import PoolStats
 from guided_grammar.spec import GrammarSpec
 
 from guided_testing.byte_tokenizer import EOS, byte_engine, byte_vocabulary, compile_bytes
@@ -91,6 +95,19 @@ class Numbers:
         self.observed.setdefault(name, []).append(value)
 
 
+class ByteTokenizer(Tokenizer):
+    """Ids are bytes."""
+
+    def __init__(self) -> None:
+        self.vocabulary, self.drops_space = VOCABULARY, False
+
+    def pieces(self, markers: frozenset[str] = frozenset()) -> tuple[bytes, ...]:
+        return VOCABULARY.tokens
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+
 class ByteMasks:
     """The engine's mask source over the byte vocabulary."""
 
@@ -163,9 +180,11 @@ class Bench:
 class InProcess:
     """Compiles specs here, without worker processes."""
 
+    stats = PoolStats(OutcomeStats(), Kills(), 0, 0.0)
+
     def compile(self, spec: GrammarSpec) -> Compiled:
         return compile_spec(spec)
 
 
-def byte_grammars() -> Grammars:
-    return Grammars(VOCABULARY, InProcess(), 1 << 20)
+def byte_grammars(mask_seconds: float = 0.0) -> Grammars:
+    return Grammars(VOCABULARY, InProcess(), 1 << 20, mask_seconds=mask_seconds)
