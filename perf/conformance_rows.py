@@ -127,5 +127,6 @@ def _row(verdict: Verdict) -> dict[str, Any]:
 
 
 def _verdict(row: dict[str, Any]) -> Verdict:
-    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items() if key != "at"}
-    return Verdict(**fields | {"status": Status(row["status"])})
+    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    del fields["at"]
+    return Verdict(**{**fields, "status": Status(row["status"])})
