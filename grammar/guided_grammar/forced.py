@@ -16,69 +16,65 @@ from guided_grammar.reach import Reach
 Run = tuple[bool, float]
 """(whether what follows a part may be forced as well, the characters that may be forced from the part's start): the
 least of several is the one that meets a choice first."""
+Measured = tuple[bool, float, float]
+"""The run of a part, and the longest finite run that starts anywhere in it; endless ones are never entered."""
 
-_UNKNOWN: Run = (True, float("inf"))
-_CHOICE: Run = (False, 0)
+_UNKNOWN: Measured = (True, float("inf"), 0.0)
+_CHOICE: Measured = (False, 0, 0.0)
 
 
 def check_forced(rules: Rules, root: Expr, found: Reach, limits: Limits) -> None:
     """Raises LimitExceeded when some part of the grammar may force more than `limits.forced_characters`."""
-    runs = _runs(rules, found)
-    worst = max([_worst(root, runs), *(_worst(rules.get(Ref(name)), runs) for name in found.order)])
+    measured = _measured(rules, found)
+    worst = max([_measure(root, measured)[2], *(worst for _, _, worst in measured.values())])
     if worst > limits.forced_characters:
         raise LimitExceeded("forced characters", limits.forced_characters, int(worst))
 
 
-def _runs(rules: Rules, found: Reach) -> dict[str, Run]:
-    """The run of every productive rule; a rule is measured again when one that it mentions is."""
-    runs: dict[str, Run] = {}
+def _measured(rules: Rules, found: Reach) -> dict[str, Measured]:
+    """Every productive rule; one is measured again when the run of a rule that it mentions has become shorter."""
+    measured: dict[str, Measured] = {}
     users: dict[str, list[str]] = {}
     for name in found.order:
         for used in found.calls[name]:
             users.setdefault(used, []).append(name)
     queue = deque(found.order)
-    measured: set[str] = set()
     while queue:
         name = queue.popleft()
-        measured.add(name)
-        run = _run(rules.get(Ref(name)), runs)
-        if run < runs.get(name, _UNKNOWN):
-            runs[name] = run
+        before = measured.get(name, _UNKNOWN)
+        after = measured[name] = _measure(rules.get(Ref(name)), measured)
+        if after[:2] != before[:2]:
             queue += [user for user in users.get(name, ()) if user in measured]
-    return runs
+    return measured
 
 
-def _run(expr: Expr, runs: dict[str, Run]) -> Run:
+def _measure(expr: Expr, measured: dict[str, Measured]) -> Measured:
     match expr:
         case Ref(name):
-            return runs.get(name, _UNKNOWN)
+            return measured.get(name, _UNKNOWN)
         case Text(text):
-            return True, len(text)
+            return True, len(text), len(text)
         case Seq(items):
-            length = 0.0
-            for item in items:
-                goes_on, more = _run(item, runs)
-                length += more
-                if not goes_on:
-                    return False, length
-            return True, length
+            return _joined([_measure(item, measured) for item in items])
         case Alt(options):
-            return min((_run(option, runs) for option in options), default=_UNKNOWN)
+            parts = [_measure(option, measured) for option in options]
+            goes_on, length, _ = min(parts, default=_UNKNOWN)
+            return goes_on, length, max((worst for _, _, worst in parts), default=0.0)
         case Repeat(item, low, _):
-            run = _run(item, runs)
-            return (True, low * run[1] if low else 0) if run[0] else run
-        case _:
-            return _CHOICE
+            goes_on, length, worst = _measure(item, measured)
+            length = length if not goes_on else low * length if low else 0
+            return goes_on, length, max(worst, _finite(length))
+    return _CHOICE
 
 
-def _worst(expr: Expr, runs: dict[str, Run]) -> float:
-    """The longest finite run that starts anywhere in `expr`; a part without any text is never entered."""
-    length = _run(expr, runs)[1]
-    own = length if length < float("inf") else 0.0
-    match expr:
-        case Alt(parts) | Seq(parts):
-            return max([own, *(_worst(part, runs) for part in parts if not isinstance(part, Ref))])
-        case Repeat(item, _, _):
-            return max(own, _worst(item, runs))
-        case _:
-            return own
+def _joined(parts: list[Measured]) -> Measured:
+    length, goes_on, worst = 0.0, True, 0.0
+    for part in parts:
+        worst = max(worst, part[2])
+        if goes_on:
+            goes_on, length = part[0], length + part[1]
+    return goes_on, length, max(worst, _finite(length))
+
+
+def _finite(length: float) -> float:
+    return length if length < float("inf") else 0.0

@@ -15,12 +15,19 @@ ALL: Ranges = ((0, 0xD7FF), (0xE000, MAX_SCALAR))
 def normalise(ranges: Iterable[tuple[int, int]]) -> Ranges:
     """The set that `ranges` cover in any order, surrogates removed. D7FF and E000 count as not adjacent."""
     out: list[tuple[int, int]] = []
-    for low, high in sorted(r for r in ranges if r[0] <= r[1]):
-        if out and low <= out[-1][1] + 1:
-            out[-1] = (out[-1][0], max(out[-1][1], high))
-        else:
-            out.append((low, high))
-    return tuple(part for r in out for part in _without_surrogates(*r))
+    start, end = 0, -1
+    for low, high in sorted(ranges):
+        if low > high:
+            continue
+        if low > end + 1 or end < start:
+            if start <= end:
+                out += _without_surrogates(start, end)
+            start, end = low, high
+        elif high > end:
+            end = high
+    if start <= end:
+        out += _without_surrogates(start, end)
+    return tuple(out)
 
 
 def _without_surrogates(low: int, high: int) -> Ranges:
