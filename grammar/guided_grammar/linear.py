@@ -5,16 +5,16 @@ Runs of states that only count one character class become one repeated class: `[
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from guided_grammar.automata import Dfa
 from guided_grammar.bounded import bounded
 from guided_grammar.budget import Budget
-from guided_grammar.ir import EMPTY, Alt, Expr, Ref, Repeat, Rules, Seq, alt, chars, repeat, seq
+from guided_grammar.common_edges import DENSE, Edge, Edges, common_edges, weight
+from guided_grammar.ir import EMPTY, NOTHING, Alt, Expr, Ref, Repeat, Rules, Seq, alt, chars, repeat, seq
 from guided_grammar.ranges import Ranges, size
-
-Edge = tuple[Ranges, int]
 
 _MAX_NESTING = 3
 _MAX_ITEMS = 32
@@ -84,6 +84,8 @@ class _Builder:
         self._lengths: dict[tuple[int, Ranges], int] = {}
         self._entries: dict[int, Ref] = {}
         self._pending: list[tuple[Ref, Run]] = []
+        self._parted = common_edges(dfa, filter(self._is_plain, range(dfa.num_states)), budget)
+        self._shared: dict[Edges, Ref] = {}
 
     def build(self) -> Expr:
         """Bodies in post-order, so that only loops and shared states need a rule."""
@@ -106,8 +108,13 @@ class _Builder:
             self._rules.define(entry, seq(repeat(chars(run.ranges), 1, None), self._options(run.edges, run.state)))
         return self._follow(0)
 
+    def _is_plain(self, state: int) -> bool:
+        """Whether no run starts at `state`, or only a loop that costs less than edges shared with other states save."""
+        run = self._find_run(state)
+        return run is None or (run.low == 0 and run.high is None and weight(run.ranges) < DENSE)
+
     def _enter(self, state: int) -> None:
-        run = self._runs[state] = self._find_run(state)
+        run = self._runs[state] = None if state in self._parted else self._find_run(state)
         is_end = not self._dfa.targets[state]
         loops = state in self._dfa.targets[state]
         written_loop = run is not None and run.high is None and run.state == state and not self._has_escapes(run.ranges)
@@ -136,6 +143,9 @@ class _Builder:
     def _body(self, state: int) -> Expr:
         run = self._runs[state]
         self._budget.spend(1 + len(self._edges(state)))
+        if state in self._parted:
+            shared, own = self._parted[state]
+            return alt(*(self._share(edges) for edges in shared), self._options(own, state))
         if run is None:
             return self._options(self._dfa.edges[state], state)
         plain, escape = self._writer.plain(run.ranges), self._writer.escaped(run.ranges, self._rules)
@@ -146,16 +156,24 @@ class _Builder:
             return seq(repeat(chars(plain), 0, None), alt(tail, seq(escape, self._heads[state])))
         return bounded(plain, escape, run.low, run.high, tail, self._rules)
 
+    def _share(self, edges: Edges) -> Ref:
+        """The rule of edges that several states have."""
+        if edges not in self._shared:
+            self._shared[edges] = self._rules.add(alt(*self._ways(edges)), "e")
+        return self._shared[edges]
+
     def _options(self, edges: tuple[Edge, ...], state: int, counted: bool = False) -> Expr:
         """What a state allows; behind a counted class every option starts with a character (`bounded`)."""
-        options: list[Expr] = [self._writer.end] if self._dfa.accepting[state] else []
+        end = self._writer.end if self._dfa.accepting[state] else NOTHING
+        return alt(end, *self._ways(edges, counted))
+
+    def _ways(self, edges: tuple[Edge, ...], counted: bool = False) -> Iterator[Expr]:
         for ranges, target in edges:
             plain = chars(self._writer.plain(ranges))
-            options.append(seq(plain, self._follow(target)) if counted else self._option(ranges, target))
+            yield seq(plain, self._follow(target)) if counted else self._option(ranges, target)
             escape = self._writer.escaped(ranges, self._rules)
             if escape is not None:
-                options.append(seq(escape, self._follow(target)))
-        return alt(*options)
+                yield seq(escape, self._follow(target))
 
     def _option(self, ranges: Ranges, target: int) -> Expr:
         """One plain character and what follows; `[a-z]+` for a loop of the same class, faster than `[a-z] [a-z]*`."""
