@@ -22,7 +22,7 @@ ALLOWED = {
     "guided_engine": {"guided_engine", "guided_grammar", "guided_kernels"},
     "guided_frontend": {"guided_frontend", "guided_grammar", "guided_engine.protocol"},
 }
-XGRAMMAR_ROOMS = {"session.py", "batch.py", "probe.py", "mask_process.py"}
+XGRAMMAR_ROOMS = {"session.py", "batch.py", "probe.py", "mask_process.py", "guard.py", "shadow.py"}
 FILES = [(package, path) for package, root in SOURCES.items() for path in sorted(root.rglob("*.py"))]
 
 

@@ -18,6 +18,10 @@ from guided_grammar.limits import DEFAULT_LIMITS, Limits
 from guided_grammar.markers import with_tokens
 from guided_grammar.probe import MaskCompiler
 from guided_grammar.vocabulary import Vocabulary
+from guided_grammar.watch.guard import Guard
+from guided_grammar.watch.marks import watches, without_marks
+from guided_grammar.watch.shadow import ShadowGrammar
+from guided_grammar.watch.tokens import TokenIndex
 
 _DEFAULT_CACHE_BYTES = 256 << 20
 _Key = tuple[bytes, frozenset[str]]
@@ -37,15 +41,16 @@ class CacheStats:
 
 @dataclass(frozen=True)
 class CompiledMask:
-    """A grammar compiled for one vocabulary. `blank`: ids that are never text in it."""
+    """A grammar compiled for one vocabulary. `blank`: ids that are never text in it. `watch`: where it has marks."""
 
     handle: xgrammar.CompiledGrammar
     blank: frozenset[int]
+    watch: tuple[TokenIndex, ShadowGrammar] | None = None
 
     @property
     def bytes(self) -> int:
         """Its memory; grows with use where masks are made when needed."""
-        return int(self.handle.memory_size_bytes)
+        return int(self.handle.memory_size_bytes) + (0 if self.watch is None else self.watch[1].bytes)
 
 
 class Session:
@@ -54,14 +59,25 @@ class Session:
     Legal is what the mask allows: `accept` refuses every other token and leaves the position unchanged.
     """
 
-    def __init__(self, matcher: xgrammar.GrammarMatcher, vocabulary: Vocabulary, blank: frozenset[int]):
-        self._matcher, self._vocabulary, self._blank = matcher, vocabulary, blank
+    def __init__(
+        self,
+        matcher: xgrammar.GrammarMatcher,
+        vocabulary: Vocabulary,
+        blank: frozenset[int],
+        guard: Guard | None = None,
+    ):
+        self._matcher, self._vocabulary, self._blank, self._guard = matcher, vocabulary, blank, guard
 
     def accept(self, token_id: int) -> bool:
         """Advance by one token; False when it is not legal here. A legal stop terminates the session."""
         if not 0 <= token_id < self._vocabulary.vocab_size or token_id in self._blank or self.is_terminated:
             return False
-        return bool(self._matcher.accept_token(token_id))
+        if not self._matcher.accept_token(token_id):
+            return False
+        if self._guard is None or self._guard.accept(token_id):
+            return True
+        self._matcher.rollback(1)
+        return False
 
     @property
     def is_complete(self) -> bool:
@@ -79,7 +95,9 @@ class Session:
 
     def fork(self) -> Session:
         """An independent session at the same position."""
-        return Session(self._matcher.fork(), self._vocabulary, self._blank)
+        matcher = self._matcher.fork()
+        guard = None if self._guard is None else self._guard.fork(matcher)
+        return Session(matcher, self._vocabulary, self._blank, guard)
 
     def rollback(self, num_tokens: int) -> None:
         """Take back the last accepted tokens, a stop included; raises ValueError when there are fewer."""
@@ -89,6 +107,8 @@ class Session:
             self._matcher.rollback(num_tokens)
         except RuntimeError as error:
             raise ValueError(f"cannot roll back {num_tokens} tokens: {_first_line(error)}") from None
+        if self._guard is not None:
+            self._guard.rollback(num_tokens)
 
     def fill(self, bits: NDArray[np.int32], row: int) -> bool:
         """Write the mask of legal tokens into bits[row] (int32 C-contiguous [rows, words], token i = bit i % 32 of
@@ -98,6 +118,8 @@ class Session:
         tail = self._vocabulary.vocab_size % 32
         if constrained and tail:
             bits[row, self._vocabulary.vocab_size // 32] &= np.int32((1 << tail) - 1)
+        if constrained and self._guard is not None:
+            self._guard.narrow(bits[row])
         return constrained
 
 
@@ -117,6 +139,7 @@ class MaskEngine:
         self._kept: OrderedDict[_Key, CompiledMask] = OrderedDict()
         self._running: dict[_Key, Future[CompiledMask]] = {}
         self._compilers: dict[frozenset[str], tuple[MaskCompiler, frozenset[int]]] = {}
+        self._indexes: dict[frozenset[str], TokenIndex] = {}
         self._stats = CacheStats()
         self.prepare()
 
@@ -138,7 +161,7 @@ class MaskEngine:
         markers = frozenset(markers & self.vocabulary.markup.keys())
         compiler, blank = self._compiler(markers)
         try:
-            judged = compiler.judge(with_tokens(text, self.vocabulary.ids_of(markers)), lambda better: None)
+            judged = compiler.judge(self._grammar(text, markers), lambda better: None)
         except RuntimeError as error:
             raise _refusal(error) from None
         self.session(CompiledMask(judged.handle, blank))
@@ -175,7 +198,9 @@ class MaskEngine:
 
     def session(self, compiled: CompiledMask) -> Session:
         """A matcher at the start; raises UnsatisfiableConstraint when no token at all is legal there."""
-        session = Session(xgrammar.GrammarMatcher(compiled.handle), self.vocabulary, compiled.blank)
+        matcher = xgrammar.GrammarMatcher(compiled.handle)
+        guard = None if compiled.watch is None else Guard.start(matcher, *compiled.watch)
+        session = Session(matcher, self.vocabulary, compiled.blank, guard)
         bits = np.zeros((1, -(-self.vocabulary.vocab_size // 32)), dtype=np.int32)
         if session.fill(bits, 0) and not bits.any():
             raise UnsatisfiableConstraint("no token of this model can begin an answer")
@@ -185,12 +210,13 @@ class MaskEngine:
         started = time.perf_counter()
         try:
             compiler, blank = self._compiler(key[1])
-            grammar = with_tokens(text, self.vocabulary.ids_of(key[1]))
+            grammar, watch = self._grammar(text, key[1]), self._watch(text, key[1])
             if lazy is None:
-                handle = compiler.judge(grammar, lambda better: self._replace(key, CompiledMask(better, blank))).handle
+                judged = compiler.judge(grammar, lambda better: self._replace(key, CompiledMask(better, blank, watch)))
+                handle = judged.handle
             else:
                 handle = compiler.build(grammar, lazy)
-            compiled = CompiledMask(handle, blank)
+            compiled = CompiledMask(handle, blank, watch)
         except BaseException as error:
             with self._lock:
                 del self._running[key]
@@ -239,6 +265,19 @@ class MaskEngine:
                 blank = frozenset(i for i, token in enumerate(tokens) if not token) - frozenset(stops)
                 self._compilers[markers] = (MaskCompiler(tokens, stops, self._shared), blank)
             return self._compilers[markers]
+
+    def _grammar(self, text: str, markers: frozenset[str]) -> str:
+        """What masks are made from."""
+        return with_tokens(without_marks(text), self.vocabulary.ids_of(markers))
+
+    def _watch(self, text: str, markers: frozenset[str]) -> tuple[TokenIndex, ShadowGrammar] | None:
+        """What a `Guard` needs, None where nothing is watched; the first for a large vocabulary takes half a second."""
+        if not watches(text):
+            return None
+        with self._building:
+            if markers not in self._indexes:
+                self._indexes[markers] = TokenIndex(self.vocabulary.with_markers(markers))
+        return self._indexes[markers], ShadowGrammar(text)
 
 
 def _refusal(error: BaseException) -> BaseException:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from guided_grammar.compiler import compile_spec
 from guided_grammar.errors import (
     GrammarError,
     InvalidConstraint,
@@ -16,6 +17,7 @@ from guided_grammar.errors import (
 )
 from guided_grammar.limits import DEFAULT_LIMITS
 from guided_grammar.schema import compile_schema
+from guided_grammar.spec import GrammarSpec, Kind
 
 Row = tuple[str, Any, type[GrammarError], str, str]
 
@@ -55,8 +57,8 @@ ROWS: list[Row] = [
     ("file reference", {"$ref": "other.json#/a"}, UnsupportedConstraint, "$ref", ""),
     ("a reference to itself", {"$ref": "#"}, InvalidConstraint, "$ref", ""),
     (
-        "distinct items of endless values",
-        {"items": {"type": "string"}, "uniqueItems": True},
+        "items of which two must be equal",
+        {"items": {"type": "string"}, "not": {"uniqueItems": True}},
         UnsupportedConstraint,
         "uniqueItems",
         "",
@@ -72,6 +74,60 @@ def test_a_refusal_names_its_keyword_and_place(schema: Any, error: type[GrammarE
     with pytest.raises(error) as caught:
         compile_schema(schema)
     assert (caught.value.keyword, caught.value.path) == (keyword, path)
+
+
+LONG = ["x" * 8000 + str(i) for i in range(40)]
+"""Too large a grammar, whatever the schema around it."""
+SMALL = replace(DEFAULT_LIMITS, schema_bytes=10**6, pattern_automaton_bytes=10**9)
+TOO_LARGE: list[tuple[str, Any, str, str, str]] = [
+    ("a grammar", {"properties": {"a": {"enum": LONG}}}, "emitted grammar bytes", "enum", "/properties/a"),
+    (
+        "one of many grammars",
+        {"properties": {"a": {"enum": ["x" * 9]}, "b": {"items": {"enum": LONG}}}},
+        "emitted grammar bytes",
+        "enum",
+        "/properties/b/items",
+    ),
+    (
+        "forced text",
+        {"properties": {"a": {"type": "array", "items": {"const": 1}, "minItems": 10**6}}},
+        "forced characters",
+        "minItems",
+        "/properties/a",
+    ),
+    (
+        "the automata of a conjunction",
+        {"items": {"allOf": [{"pattern": f"[a-c]{{{n}}}[xyz].{{{n}}}[def]"} for n in (9, 8, 7)]}},
+        "compile steps",
+        "pattern",
+        "/items/allOf/1",
+    ),
+    (
+        "undeclared names",
+        {"additionalProperties": {"type": "object", "minProperties": 3, "propertyNames": {"pattern": "^[a-z]+$"}}},
+        "",
+        "minProperties",
+        "/additionalProperties",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("schema", "limit", "keyword", "path"), [row[1:] for row in TOO_LARGE], ids=[row[0] for row in TOO_LARGE]
+)
+@pytest.mark.parametrize("above", ["", "/tools/0/function/parameters/properties/t"])
+def test_what_is_too_large_is_refused_by_keyword_and_place(
+    schema: Any, limit: str, keyword: str, path: str, above: str
+) -> None:
+    spec = GrammarSpec(Kind.JSON_SCHEMA, {"schema": schema})
+    if above:
+        tool = {"name": "add", "parameters": {"type": "object", "properties": {"t": schema}}}
+        spec = GrammarSpec(Kind.TOOLS, {"format": "hermes", "tools": [tool]})
+    with pytest.raises(GrammarError) as caught:
+        compile_spec(spec, SMALL)
+    assert limit in caught.value.reason
+    assert (caught.value.keyword, caught.value.path) == (keyword, above + path)
+    assert ("tool 'add': " in str(caught.value)) == bool(above)
 
 
 def nested(depth: int, wrap: Any) -> Any:

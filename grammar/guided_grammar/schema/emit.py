@@ -6,18 +6,24 @@ from guided_grammar.ir import NOTHING, Expr, Ref, Rules, alt, text
 from guided_grammar.schema.emit_arrays import array
 from guided_grammar.schema.emit_keys import KeyWriter
 from guided_grammar.schema.emit_objects import objects
+from guided_grammar.schema.emit_unique import compares_objects
 from guided_grammar.schema.expand import Expander
 from guided_grammar.schema.formula import FALSE, Formula
+from guided_grammar.schema.room import Room
 from guided_grammar.schema.values import Values
+from guided_grammar.watch.marks import Watch, mark
 
 
 class Emitter:
     """Writes JSON texts: keys in declared (or sorted) order, then others; separators ", " and ": ", no other blanks.
 
     comma: what parts the items of an array; notations close to JSON have their own.
+    can_watch: containers are written as in JSON, so that a session can tell their items apart.
+    tells_keys: no name is written twice in one object, declared or not. Items that are objects can then be compared.
     """
 
     comma: Expr = text(", ")
+    can_watch = True
 
     def __init__(self, expander: Expander, rules: Rules, is_sorted: bool) -> None:
         self.expander, self.rules, self.is_sorted = expander, rules, is_sorted
@@ -26,13 +32,23 @@ class Emitter:
         self.digits = self.budget.limits.number_digits
         self._refs: dict[Formula, Expr] = {}
         self._waiting: list[tuple[Ref, Formula]] = []
+        self._marks: dict[Watch, Ref] = {}
+        self.room = Room(expander)
+        self.tells_keys = self.can_watch and compares_objects(expander.document.root.schema)
+
+    def watch(self, kind: Watch) -> Ref:
+        """The mark behind the bracket that opens a watched container."""
+        if kind not in self._marks:
+            self._marks[kind] = mark(self.rules, kind)
+        return self._marks[kind]
 
     def run(self, root: Formula) -> Expr:
         """The texts of `root`; its rules are complete when this returns."""
         expr = self.value(root)
         while self._waiting:
             ref, formula = self._waiting.pop()
-            self.rules.define(ref, self._body(self.expander.values(formula)))
+            with self.expander.place(formula):
+                self.rules.define(ref, self._body(self.expander.values(formula)))
         return expr
 
     def value(self, formula: Formula) -> Expr:
@@ -40,7 +56,8 @@ class Emitter:
         found = self._refs.get(formula)
         if found is None:
             self.budget.spend(10)
-            found = self._refs[formula] = self._start(formula)
+            with self.expander.place(formula):
+                found = self._refs[formula] = self._start(formula)
         return found
 
     def _start(self, formula: Formula) -> Expr:

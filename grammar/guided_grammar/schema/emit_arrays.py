@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from guided_grammar.errors import LimitExceeded
 from guided_grammar.ir import EMPTY, NOTHING, Expr, Ref, alt, repeat, seq, text
 from guided_grammar.schema.arrays import ArrayPart, Contains
-from guided_grammar.schema.emit_unique import Distinct
+from guided_grammar.schema.emit_unique import distinct
 from guided_grammar.schema.formula import FALSE, Formula, both, negate
 
 if TYPE_CHECKING:
@@ -23,11 +23,12 @@ _MAX_CHAIN = 256
 
 def array(emitter: Emitter, part: ArrayPart) -> Expr:
     """The texts of the arrays of `part`."""
-    if part.unique is not None:
-        return seq(text("["), Distinct(emitter, part).run())
-    if part.contains:
-        return seq(text("["), _Counted(emitter, part).start())
-    return seq(text("["), _plain(emitter, part))
+    return seq(text("["), _any(emitter, part) if part.unique is None else distinct(emitter, part, _any))
+
+
+def _any(emitter: Emitter, part: ArrayPart) -> Expr:
+    """What follows the opening bracket, items equal or not."""
+    return _Counted(emitter, part).start() if part.contains else _plain(emitter, part)
 
 
 def _plain(emitter: Emitter, part: ArrayPart) -> Expr:

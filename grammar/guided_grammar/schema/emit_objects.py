@@ -9,7 +9,9 @@ from guided_grammar.ir import EMPTY, NOTHING, Expr, alt, repeat, seq, text
 from guided_grammar.schema.emit_keys import key_text
 from guided_grammar.schema.formula import both
 from guided_grammar.schema.objects import Keys, ObjectPart
+from guided_grammar.schema.room import ENDLESS, is_open, num_strings
 from guided_grammar.schema.settle import Settled, settle
+from guided_grammar.watch.marks import Watch
 
 if TYPE_CHECKING:
     from guided_grammar.schema.emit import Emitter
@@ -24,6 +26,15 @@ def objects(emitter: Emitter, part: ObjectPart) -> Expr:
     return alt(*(seq(text("{"), option) for option in options))
 
 
+def _keys_watch(emitter: Emitter, settled: Settled) -> Watch:
+    """How to watch the names that are not declared."""
+    names = [keys.strings if keys.strings.is_any() else keys.exact(emitter.budget) for keys, _ in settled.others]
+    if all(map(is_open, names)):
+        return Watch.KEYS | Watch.ENDLESS
+    is_endless = any(num_strings(strings, ENDLESS) >= ENDLESS for strings in names)
+    return Watch.KEYS | Watch.CHECK | (Watch.ENDLESS if is_endless else Watch(0))
+
+
 class _Writer:
     """The rules of one settled object. A rule stands for (next declared name, number of properties so far);
     the number only goes as far as it makes a difference."""
@@ -34,6 +45,7 @@ class _Writer:
         bounded = settled.high is not None and (settled.others or settled.high < len(settled.named))
         self._high = settled.high if bounded else None
         self._cap = max(1, self._low, self._high or 0)
+        self._is_watched = emitter.tells_keys and bool(settled.others)
         if self._cap > _MAX_COUNT:
             name = "minProperties" if self._low == self._cap else "maxProperties"
             raise LimitExceeded("counted properties", _MAX_COUNT, self._cap, keyword=name)
@@ -47,7 +59,8 @@ class _Writer:
         for index, (key, formula, required) in reversed(list(enumerate(self._settled.named))):
             pair = seq(key_text(key), self._emitter.value(formula))
             tails = [self._step(index, pair, required, count, tails) for count in range(min(index, self._cap) + 1)]
-        return tails[0]
+        mark = self._emitter.watch(_keys_watch(self._emitter, self._settled)) if self._is_watched else EMPTY
+        return seq(mark, tails[0])
 
     def _step(self, index: int, pair: Expr, required: bool, count: int, tails: list[Expr]) -> Expr:
         self._emitter.budget.spend(2, "properties")
@@ -64,10 +77,8 @@ class _Writer:
         missing = max(0, self._low - count)
         if not self._pairs:
             return _CLOSE if not missing else NOTHING
-        if missing > 1:
-            raise UnsupportedConstraint(
-                f"cannot tell {missing} undeclared properties of any name apart", keyword="minProperties"
-            )
+        if missing > 1 and not self._has_names(missing):
+            return NOTHING
         high = None if self._high is None else self._high - count
         if high is not None and high < missing:
             return NOTHING
@@ -76,8 +87,17 @@ class _Writer:
             return self._emitter.rules.add(seq(repeat(seq(_COMMA, pair), missing, high), _CLOSE), "p")
         if high == 0:
             return _CLOSE
-        some = seq(pair, repeat(seq(_COMMA, pair), 0, None if high is None else high - 1), _CLOSE)
+        more = repeat(seq(_COMMA, pair), max(0, missing - 1), None if high is None else high - 1)
+        some = seq(pair, more, _CLOSE)
         return self._emitter.rules.add(some if missing else alt(_CLOSE, some), "p")
+
+    def _has_names(self, count: int) -> bool:
+        """Watch the names from now on; False where there are fewer than `count` different ones."""
+        if not self._emitter.can_watch:
+            raise UnsupportedConstraint(f"cannot tell {count} undeclared properties apart", keyword="minProperties")
+        self._is_watched = True
+        names = (keys.exact(self._emitter.budget) for keys, _ in self._settled.others)
+        return sum(num_strings(strings, count) for strings in names) >= count
 
     def _witnessed(self, count: int) -> Expr:
         """One of the others is the witness: the last of its names, as later duplicates replace earlier ones."""

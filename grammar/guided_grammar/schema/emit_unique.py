@@ -1,25 +1,80 @@
-"""Arrays of distinct items out of few values -> grammar: one rule for each set of values that are used up."""
+"""Arrays of distinct items -> grammar: of few values one rule for each set of values that are used up, of more a mark
+by which the session watches the items (`watch`)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
 
 from guided_grammar.errors import UnsupportedConstraint
 from guided_grammar.ir import EMPTY, Expr, Ref, alt, seq, text
 from guided_grammar.schema.arrays import ArrayPart
-from guided_grammar.schema.formula import Formula
+from guided_grammar.schema.formula import FALSE, Formula, both, negate
 from guided_grammar.schema.json_text import quoted
 from guided_grammar.schema.numbers import Numbers
+from guided_grammar.watch.marks import Watch
 
 if TYPE_CHECKING:
     from guided_grammar.schema.emit import Emitter
 
+_FEW = 6
 _MAX_VALUES = 64
 _MAX_STATES = 1024
 _CLOSE = text("]")
 
 
-class Distinct:
+def distinct(emitter: Emitter, part: ArrayPart, write: Callable[[Emitter, ArrayPart], Expr]) -> Expr:
+    """What follows the opening bracket of the arrays of a part with `uniqueItems`. write: the same without it.
+
+    Raises UnsupportedConstraint where an answer could be led to an item for which no value is left.
+    """
+    formulas = {part.item(i) for i in range(len(part.prefix) + 1)}
+    watch = _watch(emitter, part)
+    if watch is not None and any(emitter.room.has(formula, _FEW) for formula in formulas):
+        return seq(emitter.watch(watch), write(emitter, replace(part, unique=None)))
+    try:
+        return _Distinct(emitter, part).run()
+    except UnsupportedConstraint:
+        if watch is None and part.unique and not part.contains and emitter.can_watch:
+            raise UnsupportedConstraint("not sure to leave a value for each item", keyword="uniqueItems") from None
+        if watch is None:
+            raise
+    return seq(emitter.watch(watch), write(emitter, replace(part, unique=None)))
+
+
+def _watch(emitter: Emitter, part: ArrayPart) -> Watch | None:
+    """How to watch the arrays of `part`; None where a value may be missing for an item that must be there."""
+    room, fixed = emitter.room, len(part.prefix)
+    enough = all(room.has(part.item(i), i + 1) for i in range(min(part.low, fixed)))
+    if part.low > fixed:
+        enough = enough and room.has(part.rest, part.low)
+    if not emitter.can_watch or not part.unique or not enough or not _has_matches(emitter, part):
+        return None
+    kinds = [room.watch(formula) for formula in (*part.prefix, part.rest) if formula != FALSE]
+    found = reduce(or_, (kind & (Watch.CHECK | Watch.VALUE) for kind in kinds), Watch.ITEMS)
+    if part.contains:
+        return found | Watch.CHECK | Watch.PLACED
+    if all(Watch.ENDLESS in kind for kind in kinds):
+        found |= Watch.ENDLESS
+    return found | Watch.PLACED if fixed else found
+
+
+def _has_matches(emitter: Emitter, part: ArrayPart) -> bool:
+    """Whether different items can be found for what `contains` asks."""
+    if not part.contains:
+        return True
+    (counted, *more), room, budget = part.contains, emitter.room, emitter.budget
+    if more or part.prefix or counted.start:
+        return False
+    others = both(part.rest, negate(counted.formula, budget), budget)
+    few = counted.high is not None and not room.has(others, part.low - counted.high)
+    return room.has(both(part.rest, counted.formula, budget), counted.low) and not few
+
+
+class _Distinct:
     """The arrays of a part with `uniqueItems`. The values used up are the state; their number is the position."""
 
     def __init__(self, emitter: Emitter, part: ArrayPart) -> None:
@@ -72,10 +127,36 @@ class Distinct:
         numbers, strings = values.numbers.finite(_MAX_VALUES), values.strings.finite(_MAX_VALUES)
         if numbers is None or strings is None or values.arrays or values.objects:
             raise UnsupportedConstraint(
-                "enforced only for items of few scalar values, or for at most one item", keyword="uniqueItems"
+                "enforced here only for items of few scalar values, or for at most one item", keyword="uniqueItems"
             )
         listed: dict[str, Expr] = {"null": text("null")} if values.null else {}
         listed |= {str(value): text("true" if value else "false") for value in sorted(values.booleans)}
         for number in numbers:
             listed[str(number)] = Numbers.of([number]).emit(emitter.rules, emitter.digits, emitter.budget)
         return listed | {f'"{value}': quoted(value) for value in strings}
+
+
+def compares_objects(schema: Any) -> bool:
+    """Whether `uniqueItems` stands anywhere over items that are not plainly scalars."""
+    stack = [schema]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            if value.get("uniqueItems") is True and not _is_scalar(value.get("items")):
+                return True
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+    return False
+
+
+def _is_scalar(items: Any) -> bool:
+    if not isinstance(items, dict):
+        return False
+    types = items.get("type")
+    listed = types if isinstance(types, list) else [types]
+    return "const" in items or "enum" in items or not {None, "array", "object"} & set(map(_text, listed))
+
+
+def _text(name: Any) -> str | None:
+    return name if isinstance(name, str) else None

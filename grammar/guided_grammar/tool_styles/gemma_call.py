@@ -33,6 +33,7 @@ def arguments(row: ToolFormat, schema: dict[str, Any], rules: Rules, budget: Bud
 
 class _GemmaEmitter(Emitter):
     comma = text(",")
+    can_watch = False
     mark: Expr
 
     @property

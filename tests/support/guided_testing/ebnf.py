@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 import xgrammar as xgr
+from guided_grammar.watch.marks import watches
+
+from guided_testing.byte_tokenizer import accepts
 
 EOS = 256
 
@@ -17,12 +20,18 @@ def _compiler() -> xgr.GrammarCompiler:
 
 
 class Matcher:
-    """A compiled EBNF grammar, asked about whole texts. Lone surrogates are passed as their three-byte encoding."""
+    """A compiled EBNF grammar, asked about whole texts. Lone surrogates are passed as their three-byte encoding.
+
+    A grammar with marks is asked through its session, which alone can tell whether items differ.
+    """
 
     def __init__(self, ebnf: str) -> None:
+        self._watched = ebnf if watches(ebnf) else None
         self._matcher = xgr.GrammarMatcher(_compiler().compile_grammar(xgr.Grammar.from_ebnf(ebnf)))
 
     def accepts(self, value: str) -> bool:
+        if self._watched is not None:
+            return accepts(self._watched, value)
         self._matcher.reset()
         # Not by accepting the stop token: xgrammar takes it for its text where the grammar allows that text.
         tokens = value.encode("utf-8", "surrogatepass")
