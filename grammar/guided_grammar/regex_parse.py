@@ -1,7 +1,7 @@
 """Parser of regular expressions: ECMAScript's syntax, patterns read as Unicode text.
 
 Dialects: "ecma" for JSON Schema (flag `u`, and where that is an error but the same pattern without it is not, the
-meaning it has there); "guided" for `guided_regex`, which adds `(?P<name>...)`, `\\A \\Z \\z` and `[[:alpha:]]`.
+meaning it has there); "guided" for `guided_regex`, which adds `(?P<name>...)`, `\\A \\Z \\z \\a` and `[[:alpha:]]`.
 Look-around, back-references and inline flags are refused; lazy loops are loops.
 """
 
@@ -200,6 +200,8 @@ class _Parser:
             raise self._invalid("octal escape")
         if char in _CONTROLS:
             return _CONTROLS[char]
+        if self._dialect == "guided" and char == "a":
+            return 7
         if in_class and char == "b":
             return 8
         if char == "c" and self._peek().isascii() and self._peek().isalpha():

@@ -7,6 +7,7 @@ import unicodedata
 from functools import cache
 
 from guided_grammar.ranges import ALL, Ranges, complement, normalise
+from guided_grammar.unicode_tables import binary_property, script
 
 DIGIT: Ranges = ((0x30, 0x39),)
 WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
@@ -71,12 +72,17 @@ def _category(name: str) -> Ranges:
 
 @cache
 def unicode_property(text: str) -> Ranges | None:
-    """The characters of `\\p{text}`: general categories and a few binary properties; None for any other name."""
+    """The characters of `\\p{text}`: categories, scripts and binary properties by ECMA-262; None for any other name."""
     name, separator, value = text.partition("=")
     if separator:
-        return unicode_property(value) if name in ("General_Category", "gc") and value not in _BINARY else None
+        return _named_category(value) if name in ("General_Category", "gc") else script(name, value)
     if name in _BINARY:
         return _BINARY[name] if name != "Assigned" else complement(_category("Cn"))
+    found = _named_category(name)
+    return binary_property(name) if found is None else found
+
+
+def _named_category(name: str) -> Ranges | None:
     short = _LONG_NAMES.get(name, name)
     return _category(short) if short in _SHORT_NAMES else None
 

@@ -64,6 +64,25 @@ def test_a_format_that_is_not_enforced_is_refused(name: str) -> None:
     assert (caught.value.keyword, caught.value.path) == ("format", "/items")
 
 
+@pytest.mark.parametrize(
+    ("value", "is_regex"),
+    [
+        ("^[a-zA-Z0-9_]{3,16}$", True),
+        ("a{10,9}", False),
+        ("a{2,1}", False),
+        ("a{5,5}b{9,10}c{12,25}d{99,100}e{0,}", True),
+        ("a{,2}", False),
+        ("a+?b??c{1,2}?", True),
+        ("a???", False),
+        (r"[\w.-]+[-a][^-][a\-z]", True),
+        ("[z-a]", False),
+        (r"^\d{3}-\d{4}$", True),
+    ],
+)
+def test_quantifiers_and_classes_of_a_regex_are_in_order(value: str, is_regex: bool) -> None:
+    assert Strings.format("regex", Budget()).contains(value) == is_regex
+
+
 def test_a_host_name_is_bounded_as_a_whole() -> None:
     strings = Strings.format("hostname", Budget())
     assert strings.contains("a." * 126 + "a") and not strings.contains("a." * 127 + "a")

@@ -109,17 +109,25 @@ def _email(wide: str, label: str) -> str:
 _POINTER = "(?:/(?:[^~/]|~[01])*)*"
 
 
+def _counts() -> str:
+    """What stands in the braces of a quantifier: bounds in order, told from their digits; of two below 100 the tens."""
+    digit, tens = "[0-9]", "[1-9][0-9]"
+    below = [f"{low},[{low}-9]" for low in range(10)]
+    above = [f"{low}{digit},[{low + 1}-9]{digit}" for low in range(1, 9)]
+    return _any_of(f"(?:{digit}|{tens}{digit}?),?", f"{digit},{tens}{digit}?", f"{tens},{tens}{digit}", *below, *above)
+
+
 def _regex(depth: int) -> str:
-    """ECMAScript regexes valid with and without the flag u: no names, look-around or lazy loops, `depth` nested groups.
+    """ECMAScript regexes valid with and without the flag u: no names or look-around, `depth` nested groups.
 
     Few states rather than many regexes: every state of an automaton over almost all characters is slow to compile.
     """
     escape = r"\\(?:[\^$\\.*+?()\[\]{}|/dDwWsStnvfr]|c[A-Za-z])"
-    klass = rf"\[\^?(?:0-9|A-Z|a-z|[^\\\]\[\-^]|{escape})*\]"
+    klass = rf"\[\^?-?(?:0-9|A-Z|a-z|[^\\\]\[\-^]|{escape}|\\-)*-?\]"
     atom = rf"[^\\^$.*+?()\[\]{{}}|]|\.|{escape}|{klass}"
     if depth:
         atom += rf"|\((?:\?:)?{_regex(depth - 1)}\)"
-    return rf"(?:[\^$|]|\\[bB]|(?:{atom})(?:[*+?]|\{{(?:0|[1-9][0-9]{{0,2}}),?\}})?)*"
+    return rf"(?:[\^$|]|\\[bB]|(?:{atom})(?:(?:[*+?]|\{{{_counts()}\}})\??)?)*"
 
 
 PATTERNS = {
