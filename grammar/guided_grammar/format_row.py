@@ -33,7 +33,7 @@ class CallStyle(str, Enum):
 
 @dataclass(frozen=True)
 class Reasoning:
-    """Markers of the reasoning block.
+    """Markers of the reasoning block. Blanks at their ends are what models write there; readers skip them.
 
     opened_by_prompt: the chat template writes `open` when thinking is on, so the output starts inside the block.
     interrupted_by: texts that end the block without its closer; they belong to the answer.
@@ -48,6 +48,11 @@ class Reasoning:
 
     def __iter__(self) -> Iterator[str]:
         return iter((self.open, self.close))
+
+    @property
+    def markup(self) -> tuple[str, ...]:
+        """Every text that a reader of reasoning looks for."""
+        return (self.open, self.close, *self.strays, *self.interrupted_by)
 
 
 @dataclass(frozen=True)

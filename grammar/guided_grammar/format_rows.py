@@ -8,8 +8,8 @@ from guided_grammar.format_row import CallStyle, Reasoning, ToolFormat
 
 STRING_MARK = '<|"|>'
 """Begins and ends a string of style GEMMA."""
-THINK = Reasoning("<think>", "</think>")
-_THINK_OPENED = Reasoning("<think>", "</think>", opened_by_prompt=True)
+THINK = Reasoning("<think>\n", "</think>\n\n")
+_THINK_OPENED = Reasoning("<think>\n", "</think>\n\n", opened_by_prompt=True)
 _OBJECT = ToolFormat(
     name="",
     models="",
@@ -118,7 +118,9 @@ KIMI_K2 = ToolFormat(
         "<|tool_call_end|>",
         "<|tool_call_argument_begin|>",
     ),
-    reasoning=Reasoning("<think>", "</think>", interrupted_by=("<|tool_calls_section_begin|>", "<|tool_call_begin|>")),
+    reasoning=Reasoning(
+        "<think>\n", "</think>\n\n", interrupted_by=("<|tool_calls_section_begin|>", "<|tool_call_begin|>")
+    ),
 )
 PHI4_MINI = replace(
     _OBJECT,
@@ -241,7 +243,7 @@ GEMMA4 = ToolFormat(
     after_name="{",
     after_arguments="}",
     tokens=("<|tool_call>", "<tool_call|>", STRING_MARK),
-    reasoning=Reasoning("<|channel>thought", "<channel|>", strays=("<|channel>thought", "<|channel>", "<channel|>")),
+    reasoning=Reasoning("<|channel>thought\n", "<channel|>", strays=("<|channel>thought", "<|channel>", "<channel|>")),
     is_sorted=True,
 )
 GPT_OSS = ToolFormat(

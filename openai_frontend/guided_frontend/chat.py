@@ -21,9 +21,9 @@ from guided_frontend.errors import ApiError
 from guided_frontend.observe import Record
 from guided_frontend.reasoning import ReasoningSplitter
 from guided_frontend.schemas import ChatRequest
-from guided_frontend.served import ServedModel
+from guided_frontend.served import THINKING_SWITCHES, ServedModel
 from guided_frontend.service import Service
-from guided_frontend.thinking import Thinking
+from guided_frontend.thinking import Thinking, calling
 from guided_frontend.tool_calls import CallParser
 from guided_frontend.translate import Plan
 from guided_frontend.versions import fingerprint
@@ -48,6 +48,7 @@ class Chat:
         self._logprobs = job.plan.sampling.logprobs is not None
         self.id = f"chatcmpl-{uuid.uuid4().hex}"
         self._envelope = Envelope(self.id, int(time.time()), body.model or model.names[0], fingerprint())
+        self._frame = self._envelope.frame(self._with_usage)
         self._last: list[Event] = []
 
     async def whole(self) -> dict[str, Any]:
@@ -75,12 +76,12 @@ class Chat:
         try:
             async with aclosing(self._events()) as batches:
                 async for events in batches:
-                    bodies = [] if started else [self._opening(reader.index) for reader in self._readers]
+                    parts = [] if started else [self._opening(reader.index) for reader in self._readers]
                     for event in events:
-                        bodies += self._chunks(event, held[event.index])
+                        parts += self._chunks(event, held[event.index])
                     started = True
-                    if bodies:
-                        yield b"".join(map(chunks.sse, bodies))
+                    if parts:
+                        yield b"".join(map(self._frame.sse, parts))
         except ApiError as error:
             if not started:
                 raise
@@ -101,27 +102,23 @@ class Chat:
                 yield batch
 
     def _opening(self, index: int) -> dict[str, Any]:
-        return self._chunk(chunks.chunk_choice(index, {"role": "assistant", "content": ""}, None, None))
+        return chunks.chunk_choice(index, {"role": "assistant", "content": ""}, None, None)
 
     def _chunks(self, event: Event, held: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Chunks of one event. `held`: log-probabilities whose text no chunk has shown yet."""
+        """The choices of one event's chunks. `held`: log-probabilities whose text no chunk has shown yet."""
         held += map(chunks.logprob, event.logprobs or ())
-        bodies = []
+        parts = []
         for delta in self._feed(event):
-            bodies.append(self._chunk(chunks.chunk_choice(event.index, delta.to_dict(), None, self._taken(held))))
+            parts.append(chunks.chunk_choice(event.index, delta.to_dict(), None, self._taken(held)))
         reason = self._readers[event.index].finish_reason
         if reason is not None:
-            bodies.append(self._chunk(chunks.chunk_choice(event.index, {}, reason, self._taken(held))))
-        return bodies
+            parts.append(chunks.chunk_choice(event.index, {}, reason, self._taken(held)))
+        return parts
 
     def _taken(self, held: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
         taken = held[:]
         held.clear()
         return taken if self._logprobs and taken else None
-
-    def _chunk(self, choice: dict[str, Any]) -> dict[str, Any]:
-        body = self._envelope.chunk([choice])
-        return body | {"usage": None} if self._with_usage else body
 
     @property
     def _with_usage(self) -> bool:
@@ -145,7 +142,8 @@ async def accept(service: Service, body: ChatRequest, record: Record) -> Chat:
     record.budget_field = "max_tokens" if body.max_completion_tokens is None else "max_completion_tokens"
     plan = translate.plan_chat(body, model)
     record.constraint = plan.constraint
-    record.compile_seconds = (await service.checker.check(plan.constraint.spec, plan.constraint.field)).seconds
+    checked = await service.checker.check(plan.constraint.spec, plan.constraint.field, record.client)
+    record.compile_seconds = checked.seconds
     ids = await service.off_loop(partial(encode, body, plan, model))
     job = _job(body, plan, model, ids)
     num_ids = len(job.request.input_ids or ())
@@ -156,28 +154,30 @@ async def accept(service: Service, body: ChatRequest, record: Record) -> Chat:
 def _job(body: ChatRequest, plan: Plan, model: ServedModel, ids: list[int]) -> Job:
     """Reasoning is led by us where a constraint follows it, a budget bounds it, or the model was not made for it (the
     marker is no token of its vocabulary) and may never close the block; else the model is left alone."""
-    markers = model.format.reasoning
+    markers, shown = model.format.reasoning, model.shown_tokens
     inside = markers is not None and model.tokenizer.ends_with(ids, markers.open.strip())
     if markers is None or not (plan.thinks or inside):
-        return Job(plan, plan.request(ids, _no_thinking(model)))
+        is_off = model.thinks or plan.thinks is False
+        return Job(plan, plan.request(ids, shown, _no_thinking(model) if is_off else None))
     is_native = model.tokenizer.token_id(markers.close.strip()) is not None
     if is_native and plan.constraint.spec.kind is Kind.FREE and body.thinking_token_budget is None:
-        return Job(plan, plan.request(ids), inside)
-    opened = ids if inside else ids + model.tokenizer.encode_markup(f"{markers.open.rstrip()}\n")
-    thinking = Thinking(model.tokenizer, markers, body.thinking_token_budget)
-    return Job(plan, plan.request(opened), True, thinking)
+        return Job(plan, plan.request(ids, shown), inside)
+    opened = ids if inside else ids + model.tokenizer.encode_markup(markers.open)
+    thinking = Thinking(model.tokenizer, markers, body.thinking_token_budget, calling(plan.constraint.spec))
+    return Job(plan, plan.request(opened, shown), True, thinking)
 
 
 def _no_thinking(model: ServedModel) -> dict[int, float]:
-    """The bias that keeps a reasoning model from opening a block unasked."""
-    opener = model.tokenizer.token_id(model.format.reasoning.open.strip()) if model.format.reasoning else None
-    return {} if opener is None or not model.thinks else {opener: -100.0}
+    """The bias that keeps a reasoning model from opening a block."""
+    opener = model.tokenizer.first_token(model.format.reasoning.open.strip()) if model.format.reasoning else None
+    return {} if opener is None else {opener: -100.0}
 
 
 def encode(body: ChatRequest, plan: Plan, model: ServedModel) -> list[int]:
     """The prompt's ids. Raises BadRequest when the template refuses the messages."""
     trusted = {
-        "add_generation_prompt": True, "bos_token": model.bos, "eos_token": model.eos, "enable_thinking": plan.thinks,
+        "add_generation_prompt": True, "bos_token": model.bos, "eos_token": model.eos,
+        **dict.fromkeys(THINKING_SWITCHES, bool(plan.thinks)),
     }  # fmt: skip
     user = {key: value for key, value in (body.chat_template_kwargs or {}).items() if key not in trusted}
     user["tools"] = conversation.declared(plan.constraint.shown) or None
@@ -195,7 +195,7 @@ def _reader(index: int, job: Job, model: ServedModel) -> ChoiceReader:
     has_document = parses and "or" in (job.plan.constraint.spec.value or {})
     reader = CallsOrDocument if has_document else CallParser
     calls = reader(model.format, schemas) if parses else None
-    markers = model.format.reasoning if job.inside or job.plan.thinks else None
+    markers = model.format.reasoning if job.inside or job.plan.thinks or model.thinks_unasked else None
     triggers = () if calls is None else calls.triggers
     thoughts = None if markers is None else ReasoningSplitter(markers, job.inside, triggers)
     return ChoiceReader(index, calls, thoughts, _call_id)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from jinja2 import meta
 from jinja2.ext import Extension, loopcontrols
 from jinja2.nodes import Node
 from jinja2.parser import Parser
@@ -30,7 +31,10 @@ _MARKUP = re.compile(r"\s*[<\[].*[>\]]\s*", re.DOTALL)
 
 
 class ChatTemplate:
-    """A Jinja chat template with the names that model repositories rely on. Rendering is deterministic."""
+    """A Jinja chat template with the names that model repositories rely on. Rendering is deterministic.
+
+    variables: the names that it reads from outside.
+    """
 
     def __init__(self, source: str) -> None:
         # Not the immutable one: templates of published models append to lists, and all values here are copies.
@@ -38,6 +42,7 @@ class ChatTemplate:
         environment.filters["tojson"] = _to_json
         environment.globals.update(raise_exception=_raise, strftime_now=_now)
         self._template = environment.from_string(source)
+        self.variables = frozenset(meta.find_undeclared_variables(environment.parse(source)))
 
     def render(self, **variables: Any) -> str:
         """Raises BadRequest with the template's own words when it refuses the messages."""
@@ -101,6 +106,7 @@ class PromptTokenizer:
         longest_first = sorted(markup, key=len, reverse=True)
         self._markup = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._added = {token["content"]: token["id"] for token in added}
+        self._control = sorted(token["content"] for token in added if token["special"])
         self.size = self._full.get_vocab_size()
 
     def encode_text(self, text: str) -> list[int]:
@@ -118,6 +124,16 @@ class PromptTokenizer:
     def token_id(self, text: str) -> int | None:
         """The id of the one added token with that text, None where the text is no token of its own."""
         return self._added.get(text)
+
+    def control_tokens(self, markup: Iterable[str]) -> tuple[str, ...]:
+        """The control tokens that these texts hold: what the engine leaves out of text unless told."""
+        texts = tuple(markup)
+        return tuple(token for token in self._control if any(token in text for text in texts))
+
+    def first_token(self, text: str) -> int | None:
+        """The id of the longest added token that `text` begins with, None for none."""
+        begun = [token for token in self._added if text.startswith(token)]
+        return self._added[max(begun, key=len)] if begun else None
 
     def ends_with(self, ids: Sequence[int], text: str) -> bool:
         """Whether the prompt's text, blanks at its end aside, ends with `text`."""

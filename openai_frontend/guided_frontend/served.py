@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from guided_grammar.formats import HERMES, ToolFormat, tool_format
+from guided_grammar.formats import HERMES, CallStyle, ToolFormat, tool_format
 
 from guided_frontend.errors import NotFound
 from guided_frontend.prompt import ChatTemplate, PromptTokenizer
@@ -20,6 +20,8 @@ from guided_frontend.settings import Settings
 _LOG = logging.getLogger("guided_frontend")
 _SHIPPED = "chatml_tools"
 AUTO = "auto"
+THINKING_SWITCHES = ("enable_thinking", "thinking")
+"""Variables of chat templates that switch reasoning."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class ServedModel:
     """names: canonical name first. context: tokens of prompt plus answer as configured, None where the engine chooses.
 
     shows_tools: False for a family without call markup and for models configured as too small for tools.
+    thinks: the template has a switch for reasoning. thinks_unasked: it has none but shows blocks of earlier answers,
+    so the model decides.
     """
 
     names: tuple[str, ...]
@@ -36,9 +40,17 @@ class ServedModel:
     format: ToolFormat
     shows_tools: bool
     thinks: bool
+    thinks_unasked: bool = False
     context: int | None = None
     bos: str = ""
     eos: str = ""
+
+    @property
+    def shown_tokens(self) -> tuple[str, ...]:
+        """Control tokens that readers of an answer look for where no grammar names them."""
+        reasoning = () if self.format.reasoning is None else self.format.reasoning.markup
+        messages = self.format.tokens if self.format.style is CallStyle.HARMONY else ()
+        return self.tokenizer.control_tokens((*reasoning, *messages))
 
 
 def load(settings: Settings, parameters: Mapping[str, str]) -> ServedModel:
@@ -56,7 +68,8 @@ def load(settings: Settings, parameters: Mapping[str, str]) -> ServedModel:
     if row == AUTO:
         row, template = _proposed(template, bool(chosen))
         _LOG.info("tool format %s proposed from the chat template", row)
-    family = tool_format(row)
+    family, chat_template = tool_format(row), ChatTemplate(template)
+    can_switch = not chat_template.variables.isdisjoint(THINKING_SWITCHES)
     told = parameters.get("max_model_len", "0")
     configured = settings.max_model_len or (int(told) if told.isdigit() else 0)
     names = settings.served_model_names or (settings.triton_model,)
@@ -64,10 +77,11 @@ def load(settings: Settings, parameters: Mapping[str, str]) -> ServedModel:
         names=names,
         triton_name=settings.triton_model,
         tokenizer=PromptTokenizer(folder),
-        template=ChatTemplate(template),
+        template=chat_template,
         format=family,
         shows_tools=family.has_calls and not set(names) & set(settings.no_tools),
-        thinks="enable_thinking" in template and family.reasoning is not None,
+        thinks=family.reasoning is not None and can_switch,
+        thinks_unasked=family.reasoning is not None and not can_switch and family.reasoning.open.strip() in template,
         context=configured or None,
         bos=_token(config, "bos_token"),
         eos=_token(config, "eos_token"),

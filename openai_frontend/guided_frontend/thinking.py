@@ -12,11 +12,20 @@ from dataclasses import dataclass, field, replace
 
 from guided_engine.protocol import Event, GenerateRequest
 from guided_grammar.formats import Reasoning
+from guided_grammar.spec import GrammarSpec, Kind
 
 from guided_frontend.merging import Batches, merged
 from guided_frontend.prompt import PromptTokenizer
 
 Generate = Callable[[GenerateRequest], Batches]
+
+
+def calling(spec: GrammarSpec) -> str:
+    """The constraint once a call has begun, "" where none may."""
+    if spec.kind is not Kind.TOOLS:
+        return ""
+    choice = "required" if spec.value["choice"] == "auto" else spec.value["choice"]
+    return GrammarSpec(spec.kind, {**spec.value, "choice": choice, "or": None}).to_json()
 
 
 @dataclass
@@ -29,11 +38,15 @@ class _Thought:
 
 @dataclass(frozen=True)
 class Thinking:
-    """markers: of the reasoning block, which the prompt has opened. budget: tokens it may take, None for no bound."""
+    """markers: of the reasoning block, which the prompt has opened. budget: tokens it may take, None for no bound.
+
+    on_call: the constraint from a call on that begins inside the block; "" where nothing but its closer ends the block.
+    """
 
     tokenizer: PromptTokenizer
     markers: Reasoning
     budget: int | None = None
+    on_call: str = ""
 
     async def run(self, request: GenerateRequest, generate: Generate) -> Batches:
         """Events of the whole answer, the marker's text included, as if it were one generation."""
@@ -52,8 +65,8 @@ class Thinking:
 
     def _reasoning(self, request: GenerateRequest) -> GenerateRequest:
         bounds = [b for b in (self.budget, request.sampling.max_tokens) if b is not None]
-        most, stop = min(bounds, default=None), (self.markers.close.strip(),)
-        sampling = replace(request.sampling, stop=stop, max_tokens=most)
+        most, ends = min(bounds, default=None), self.markers.interrupted_by if self.on_call else ()
+        sampling = replace(request.sampling, stop=(self.markers.close.strip(), *ends), max_tokens=most)
         return replace(request, sampling=sampling, constraint="")
 
     def _noted(self, event: Event, thought: _Thought, request: GenerateRequest) -> Event:
@@ -64,7 +77,13 @@ class Thinking:
         thought.last = event
         if self._is_spent(thought, request):
             return event
-        return replace(event, text=event.text + self._closing, finish_reason=None, usage=None, timings=None)
+        closing = "" if self._is_interrupted(thought) else self.markers.close
+        return replace(event, text=event.text + closing, finish_reason=None, usage=None, timings=None)
+
+    def _is_interrupted(self, thought: _Thought) -> bool:
+        """Whether a call began inside the block."""
+        assert thought.last is not None
+        return self.on_call != "" and thought.last.stop_reason in self.markers.interrupted_by
 
     def _is_spent(self, thought: _Thought, request: GenerateRequest) -> bool:
         """Whether nothing is left for an answer: the budget is gone, or the context is full."""
@@ -79,16 +98,14 @@ class Thinking:
             return None
         return max(0, request.sampling.max_tokens - _used(thought))
 
-    @property
-    def _closing(self) -> str:
-        return f"{self.markers.close.strip()}\n\n"
-
     async def _answer(self, index: int, thought: _Thought, request: GenerateRequest, generate: Generate) -> Batches:
+        is_call = self._is_interrupted(thought)
         ids = [
             *(request.input_ids or ()),
             *self.tokenizer.encode_plain("".join(thought.text)),
-            *self.tokenizer.encode_markup(self._closing),
+            *self.tokenizer.encode_markup("" if is_call else self.markers.close),
         ]
+        request = replace(request, constraint=self.on_call) if is_call else request
         left = self._left(thought, request)
         seed = request.sampling.seed
         sampling = replace(

@@ -13,20 +13,23 @@ from guided_frontend import constraint
 from guided_frontend.constraint import Constraint
 from guided_frontend.errors import BadRequest
 from guided_frontend.schemas import ChatRequest, CompletionRequest, Generation
-from guided_frontend.served import ServedModel
+from guided_frontend.served import THINKING_SWITCHES, ServedModel
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything decided about a request before its prompt is rendered."""
+    """Everything decided about a request before its prompt is rendered. thinks: None where the request is silent."""
 
     constraint: Constraint
     sampling: SamplingParams
-    thinks: bool = False
+    thinks: bool | None = None
 
-    def request(self, ids: Sequence[int], bias: Mapping[int, float] | None = None) -> GenerateRequest:
+    def request(
+        self, ids: Sequence[int], shown: tuple[str, ...] = (), bias: Mapping[int, float] | None = None
+    ) -> GenerateRequest:
         """The engine's request; always streamed, so that a stuck engine shows as silence. `bias`: ours, over theirs."""
-        sampling = replace(self.sampling, logit_bias={**self.sampling.logit_bias, **bias}) if bias else self.sampling
+        biases = {**self.sampling.logit_bias, **(bias or {})}
+        sampling = replace(self.sampling, logit_bias=biases, shown_tokens=shown)
         text = "" if self.constraint.spec.kind is Kind.FREE else self.constraint.spec.to_json()
         return GenerateRequest(None, tuple(ids), sampling, text, stream=True)
 
@@ -50,20 +53,21 @@ def plan_text(body: CompletionRequest) -> Plan:
     return Plan(wanted, _sampling(body, wanted, body.max_tokens or 16, body.logprobs))
 
 
-def _thinks(body: ChatRequest, model: ServedModel) -> bool:
-    """Off unless asked for; of several spellings the more particular one wins."""
+def _thinks(body: ChatRequest, model: ServedModel) -> bool | None:
+    """What the request asks for; of several spellings the more particular one wins."""
     effort = None if body.reasoning_effort is None else body.reasoning_effort != "none"
+    variables = body.chat_template_kwargs or {}
     spellings = {
-        "chat_template_kwargs": (body.chat_template_kwargs or {}).get("enable_thinking"),
+        "chat_template_kwargs": next((variables[name] for name in THINKING_SWITCHES if name in variables), None),
         "think": body.think,
         "reasoning_effort": effort,
     }
     for field, told in spellings.items():
-        if told and not model.thinks:
+        if told and not (model.thinks or model.thinks_unasked):
             raise BadRequest(f"{field} asks for reasoning, which this model does not do", field)
         if told is not None:
             return bool(told)
-    return False
+    return None
 
 
 def _sampling(body: Generation, wanted: Constraint, max_tokens: int | None, logprobs: int | None) -> SamplingParams:

@@ -64,7 +64,7 @@ def read(family: str, row: dict[str, Any], texts: list[str]) -> dict[str, Any]:
     calls = CallParser(fmt, {tool["name"]: tool["parameters"] for tool in row["tools"]})
     splitter = None
     if fmt.reasoning is not None and (row["reasoning_format"] or row["thinking"]):
-        close, start = output.find(fmt.reasoning.close), output.find(fmt.reasoning.open)
+        start, close = (output.find(mark.strip()) for mark in fmt.reasoning)
         inside = row["format"].startswith(OPENED) and bool(row["thinking"] or (close >= 0 and not 0 <= start < close))
         splitter = ReasoningSplitter(fmt.reasoning, inside, calls.triggers)
     pieces: list[Piece] = []

@@ -108,7 +108,9 @@ class Intake:
                 pending.sink,
                 max_tokens=max_tokens,
                 stop_ids=self._stop_ids,
-                pieces=self._tokenizer.pieces(constrained.markers if constrained else frozenset()),
+                pieces=self._tokenizer.pieces(
+                    frozenset(asked.sampling.shown_tokens) | (constrained.markers if constrained else frozenset())
+                ),
                 drops_space=self._tokenizer.drops_space,
                 matchers=constrained.matchers if constrained else None,
                 jump_forward=self._jump_forward,

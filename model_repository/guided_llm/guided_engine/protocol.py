@@ -26,6 +26,7 @@ EVENT = "event"
 _ERROR_MARK = "guided_error:"
 TOP_LOGPROBS = 20
 CHOICES = 16
+SHOWN_TOKENS = 32
 
 
 class RequestError(ValueError):
@@ -71,7 +72,12 @@ def check_context(context: int, num_prompt: int, max_tokens: int | None, prompt:
 
 @dataclass(frozen=True)
 class SamplingParams:
-    """How tokens are drawn. `max_tokens` None: to the end of the context. `logprobs` k: the k best alternatives."""
+    """How tokens are drawn and shown.
+
+    max_tokens None: to the end of the context. logprobs k: the k best alternatives. shown_tokens: control tokens, by
+    their text, that are part of the answer's text (`[/THINK]`); others are left out, and one that the vocabulary does
+    not hold means nothing.
+    """
 
     max_tokens: int | None = None
     temperature: float = 1.0
@@ -87,6 +93,7 @@ class SamplingParams:
     presence_penalty: float = 0.0
     repetition_penalty: float = 1.0
     logit_bias: Mapping[int, float] = field(default_factory=dict)
+    shown_tokens: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -126,9 +133,11 @@ def _checked(name: str, value: Any) -> Any:
         return float(value)
     if name == "logit_bias":
         return _checked_bias(value)
-    kind = str if name == "stop" else int
+    kind = str if name in ("stop", "shown_tokens") else int
     if not isinstance(value, list) or not all(isinstance(v, kind) and not isinstance(v, bool) for v in value):
         raise RequestError(f"{name} must be a list of {kind.__name__}, got {value!r}", param=name)
+    if name == "shown_tokens" and len(value) > SHOWN_TOKENS:
+        raise RequestError(f"{name} limit is {SHOWN_TOKENS}, got {len(value)}", param=name)
     return tuple(value)
 
 
@@ -202,6 +211,7 @@ class Event:
 
     index: the choice, 0 <= index < n. text: decoded text added, never half a character.
     finish_reason: None until the choice's last event, then "stop" or "length".
+    stop_reason: on the last event, the stop string that ended the answer.
     usage: on the last event, {"prompt_tokens", "completion_tokens", "cached_tokens", "forced_tokens", "steps"}.
     timings: on the last event, seconds {"queue", "compile", "first_token", "total"}.
     context: on the last event, how many tokens prompt and answer may have together in this engine.
@@ -215,6 +225,7 @@ class Event:
     usage: Mapping[str, int] | None = None
     timings: Mapping[str, float] | None = None
     context: int | None = None
+    stop_reason: str | None = None
 
     def to_json(self) -> str:
         return json.dumps({k: v for k, v in asdict(self).items() if v not in (None, (), "")}, ensure_ascii=False)
@@ -231,6 +242,7 @@ class Event:
             finish_reason=data.get("finish_reason"),
             usage=data.get("usage"),
             timings=data.get("timings"),
+            stop_reason=data.get("stop_reason"),
             context=data.get("context"),
         )
 

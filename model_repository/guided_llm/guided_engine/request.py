@@ -224,7 +224,10 @@ class Choice:
             "steps": self.num_steps,
         }
         timings = self.request.timings.report(time.monotonic())
-        return Event(self.index, added, text, logprobs, self.finish_reason, usage, timings, self.request.context)
+        return Event(
+            self.index, added, text, logprobs, self.finish_reason, usage, timings, self.request.context,
+            stop_reason=self._stops.hit or None,
+        )  # fmt: skip
 
 
 def _mix(seed: int, index: int) -> int:

@@ -15,7 +15,11 @@ class StopStrings:
         self._stops, self._constrained = tuple(s for s in stops if s), constrained
         self._held, self._from = "", 0
         self._boundaries: list[tuple[int, bool]] = []
-        self.is_hit = False
+        self.hit = ""
+
+    @property
+    def is_hit(self) -> bool:
+        return self.hit != ""
 
     def push(self, text: str, was_complete: bool) -> str:
         """Text to release after a token that wrote `text`; was_complete: the answer could have ended before it."""
@@ -26,7 +30,7 @@ class StopStrings:
         while (found := self._find()) is not None:
             cut = self._cut(found)
             if cut is not None:
-                self.is_hit = True
+                self.hit = next(stop for stop in self._stops if self._held.startswith(stop, found))
                 return self._release(cut)
             self._from = found + 1
         return self._release(self._boundary(self._safe())[0] if self._constrained else self._safe())

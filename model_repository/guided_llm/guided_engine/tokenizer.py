@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from guided_grammar.vocabulary import Vocabulary
+
+# Formats name few sets of markers; a client may name any.
+_KEPT_VIEWS = 8
 
 
 class Tokenizer:
@@ -20,15 +24,13 @@ class Tokenizer:
         self._tokenizer = tokenizer
         self.vocabulary = Vocabulary.from_tokenizer(tokenizer, vocab_size, stop_ids)
         self._shown = {token.content for token in tokenizer.added_tokens_decoder.values() if not token.special}
-        self._pieces: dict[frozenset[str], tuple[bytes, ...]] = {}
+        self._view = lru_cache(_KEPT_VIEWS)(self.vocabulary.with_markers)
         self.drops_space = _drops_space(json.loads(tokenizer.backend_tokenizer.to_str())["decoder"])
 
     def pieces(self, markers: frozenset[str] = frozenset()) -> tuple[bytes, ...]:
         """What an answer shows, bytes of every id: as the vocabulary, added tokens that are not control tokens by their
         text, and of the control tokens only the named ones (a tool format's)."""
-        if markers not in self._pieces:
-            self._pieces[markers] = self.vocabulary.with_markers(self._shown | markers)
-        return self._pieces[markers]
+        return self._view(frozenset((self._shown | markers) & self.vocabulary.markup.keys()))
 
     def encode(self, text: str) -> list[int]:
         """Ids of a prompt; the beginning-of-text token is added unless the text (a rendered template) brings it."""

@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,7 @@ class Answer:
 
     pieces: tuple[str, ...] = ("Hello", " there", "!")
     finish_reason: str = "stop"
+    stop_reason: str | None = None
     context: int | None = None
     error: ApiError | None = None
     error_after: int = 0
@@ -95,16 +96,24 @@ def _event(choice: int, piece: str, request: GenerateRequest) -> Event:
 def _last(choice: int, answer: Answer, request: GenerateRequest) -> Event:
     usage = {"prompt_tokens": len(request.input_ids or ()), "completion_tokens": len(answer.pieces)}
     timings = {"queue": 0.001, "compile": 0.0, "first_token": 0.01, "total": 0.02}
-    return Event(choice, finish_reason=answer.finish_reason, usage=usage, timings=timings, context=answer.context)
+    return Event(
+        choice,
+        finish_reason=answer.finish_reason,
+        stop_reason=answer.stop_reason,
+        usage=usage,
+        timings=timings,
+        context=answer.context,
+    )
 
 
-def write_model(folder: Path, template: str | None = None) -> Path:
-    """A tokenizer folder: one token per byte, ChatML markers special, call and reasoning markers added tokens."""
+def write_model(folder: Path, template: str | None = None, control: Sequence[str] = ()) -> Path:
+    """A tokenizer folder: one token per byte, ChatML markers and `control` special, call and reasoning markers added
+    tokens."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE(vocab={char: place for place, char in enumerate(alphabet)}, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in SPECIALS])
+    tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in (*SPECIALS, *control)])
     tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in MARKERS])
     tokenizer.save(str(folder / "tokenizer.json"))
     config = {"eos_token": "<|im_end|>", "bos_token": None}
@@ -114,9 +123,11 @@ def write_model(folder: Path, template: str | None = None) -> Path:
     return folder
 
 
-def load_model(folder: Path, settings: Settings, template: str | None = None) -> ServedModel:
+def load_model(
+    folder: Path, settings: Settings, template: str | None = None, control: Sequence[str] = ()
+) -> ServedModel:
     """The model of `write_model`, as the frontend loads it."""
-    return served.load(settings, {"model": str(write_model(folder, template))})
+    return served.load(settings, {"model": str(write_model(folder, template, control))})
 
 
 @contextmanager
