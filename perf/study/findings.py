@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from study import agents, cardinality, pace, pressure, probe, ramp, truncation
 from study.ladder import Outcome
 from study.probe import Cell
-from study.records import Journal
+from study.records import Journal, Record
 from study.summary import Row, peak, row, rows, total
 
 
@@ -155,7 +155,7 @@ def cache_ratio(journal: Journal) -> float:
     return small / default if default else 0.0
 
 
-def warm(journal: Journal, arm: str, level: int) -> list:  # type: ignore[type-arg]
+def warm(journal: Journal, arm: str, level: int) -> list[Record]:
     """Requests of the cardinality arm after the first reading of each schema (D133)."""
     return [r for r in journal.of(cardinality.EXPERIMENT, arm=arm, level=level) if r.index >= level]
 
