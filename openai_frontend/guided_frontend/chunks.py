@@ -17,6 +17,8 @@ from guided_frontend.tool_calls import CallArguments, CallEnd, CallParser, CallS
 
 DONE = b"data: [DONE]\n\n"
 _LOWEST = -9999.0
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+_PLACE: dict[str, Any] = {"\ue000": 0}
 _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -146,11 +148,29 @@ class Envelope:
     def chunk(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
         return self._body("chat.completion.chunk", choices)
 
+    def frame(self, with_usage: bool) -> Frame:
+        """What stands around the one choice of each chunk; `usage` is null until the end where it was asked for."""
+        before, after = _ENCODE(self.chunk([_PLACE])).split(_ENCODE(_PLACE))
+        return Frame(
+            f"data: {before}".encode(), (f'{after[:-1]},"usage":null}}' if with_usage else after).encode() + b"\n\n"
+        )
+
     def _body(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
         return {
             "id": self.id, "object": kind, "created": self.created, "model": self.model,
             "system_fingerprint": self.fingerprint, "choices": choices,
         }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A server-sent event without its choice. Most of an event is the same for the whole stream."""
+
+    before: bytes
+    after: bytes
+
+    def sse(self, choice: Mapping[str, Any]) -> bytes:
+        return self.before + _line(choice) + self.after
 
 
 def chunk_choice(
@@ -163,7 +183,13 @@ def chunk_choice(
 
 def sse(body: Mapping[str, Any]) -> bytes:
     """One server-sent event."""
-    return b"data: " + _ENCODE(body).encode() + b"\n\n"
+    return b"data: " + _line(body) + b"\n\n"
+
+
+def _line(body: Mapping[str, Any]) -> bytes:
+    """Compact JSON that stays one line for clients that split text where Unicode does."""
+    text = _ENCODE(body)
+    return (text if text.isascii() else text.translate(_LINE_ENDS)).encode("utf-8", "replace")
 
 
 def logprob(entry: TokenLogprob) -> dict[str, Any]:
