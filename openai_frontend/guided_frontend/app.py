@@ -28,17 +28,22 @@ from guided_frontend.responses import ClientGone
 from guided_frontend.served import ServedModel
 from guided_frontend.service import Service
 from guided_frontend.settings import Settings
+from guided_frontend.tracing import Tracing
 from guided_frontend.versions import fingerprint
 
 _LOG = logging.getLogger("guided_frontend")
 
 
-def create_app(settings: Settings, backend: Backend, models: tuple[ServedModel, ...]) -> FastAPI:
-    """The application over one backend. It owns its threads and closes them, and the backend, when it shuts down.
+def create_app(
+    settings: Settings, backend: Backend, models: tuple[ServedModel, ...], tracing: Tracing | None = None
+) -> FastAPI:
+    """The application over one backend. It owns its threads and closes them, backend and tracing when it shuts down.
 
-    Raises OSError or ValueError when the file of API keys cannot be read, ValueError when answers are to be checked and
-    the validator is not installed.
+    tracing: where spans go instead of to `settings.trace_endpoint`.
+    Raises OSError or ValueError when the file of API keys cannot be read, ValueError when answers are to be checked or
+    spans exported and what does it is not installed.
     """
+    tracing = tracing or Tracing.to(settings.trace_endpoint)
     service = _service(settings, backend, models)
     metrics = Metrics(lambda: service.gate.num_queued)
     auditor = Auditor(settings.check_answers, metrics.checked)
@@ -51,6 +56,8 @@ def create_app(settings: Settings, backend: Backend, models: tuple[ServedModel, 
         auditor.close()
         service.threads.shutdown(wait=False, cancel_futures=True)
         await backend.close()
+        if tracing is not None:
+            tracing.close()
 
     app = FastAPI(title="Triton Guided", lifespan=lifespan)
     app.openapi = cache(partial(openapi.document, app.title, fingerprint()))  # type: ignore[method-assign]
@@ -58,7 +65,7 @@ def create_app(settings: Settings, backend: Backend, models: tuple[ServedModel, 
     routes.add_generation(app, service, settings, auditor)
     routes.add_inspection(app, service, settings)
     routes.add_operation(app, service, metrics)
-    _add_middleware(app, settings, metrics)
+    _add_middleware(app, settings, metrics, tracing)
     return app
 
 
@@ -81,7 +88,7 @@ def _service(settings: Settings, backend: Backend, models: tuple[ServedModel, ..
     )
 
 
-def _add_middleware(app: FastAPI, settings: Settings, metrics: Metrics) -> None:
+def _add_middleware(app: FastAPI, settings: Settings, metrics: Metrics, tracing: Tracing | None) -> None:
     """The one added last is the outermost."""
     if settings.cors_origins:
         app.add_middleware(
@@ -93,6 +100,7 @@ def _add_middleware(app: FastAPI, settings: Settings, metrics: Metrics) -> None:
         rate=RateLimit(settings.rate_limit),
         metrics=metrics,
         log_completions=settings.log_completions,
+        tracing=tracing,
     )
 
 

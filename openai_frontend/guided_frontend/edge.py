@@ -18,6 +18,7 @@ from guided_frontend.errors import ApiError, Unauthorized
 from guided_frontend.limits import RateLimit
 from guided_frontend.metrics import Metrics
 from guided_frontend.observe import Record
+from guided_frontend.tracing import Tracing
 
 _ID = re.compile(r"[\x21-\x7e]{1,128}")
 _TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -59,8 +60,11 @@ class ApiKeys:
 class Edge:
     """ASGI middleware. The record is found at `request.state.record`."""
 
-    def __init__(self, app: ASGIApp, keys: ApiKeys, rate: RateLimit, metrics: Metrics, log_completions: bool) -> None:
-        self._app, self._keys, self._rate, self._metrics = app, keys, rate, metrics
+    def __init__(
+        self, app: ASGIApp, keys: ApiKeys, rate: RateLimit, metrics: Metrics, log_completions: bool,
+        tracing: Tracing | None,
+    ) -> None:  # fmt: skip
+        self._app, self._keys, self._rate, self._metrics, self._tracing = app, keys, rate, metrics, tracing
         self._log_completions = log_completions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,11 +98,17 @@ class Edge:
             return
         self._metrics.started()
         try:
+        span = None
+        if self._tracing is not None:
+            span, carried = self._tracing.begin(record.endpoint, record.origin.trace)
+            record.origin = Origin(record.origin.request_id, carried)
             await self._app(scope, receive, send)
         finally:
             record.end = time.perf_counter()
             self._metrics.finished(record)
             record.log()
+            if self._tracing is not None and span is not None:
+                self._tracing.end(span, record)
 
 
 def _trace(headers: Headers) -> dict[str, str]:

@@ -35,6 +35,7 @@ class Settings:
         sends a request into a closing one. drain_timeout: seconds that running requests get when the process ends.
     api_keys: file with one SHA-256 hex digest of a key per line; "" accepts any key.
     unknown_fields: "refuse" or "ignore".
+    trace_endpoint: URL of an OTLP/HTTP collector that gets a span of every generation; "" is none.
     check_answers: judge every constrained answer once more, with an independent validator, before its end is sent.
     """
 
@@ -65,6 +66,7 @@ class Settings:
     cors_origins: tuple[str, ...] = ()
     unknown_fields: str = "refuse"
     log_completions: bool = False
+    trace_endpoint: str = ""
     check_answers: bool = False
     limits: Limits = field(default_factory=Limits)
 

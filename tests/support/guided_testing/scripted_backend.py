@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 from guided_engine.protocol import Event, GenerateRequest, TokenLogprob
 from guided_frontend import served
 from guided_frontend.app import create_app
@@ -133,8 +134,14 @@ def load_model(
 @contextmanager
 def serving(settings: Settings, backend: ScriptedBackend, *models: ServedModel) -> Iterator[str]:
     """The application on a free port of its own; gives the base address."""
-    config = uvicorn.Config(create_app(settings, backend, models), port=0, log_level="error", ws="none")
-    server = uvicorn.Server(config)
+    with running(create_app(settings, backend, models)) as url:
+        yield url
+
+
+@contextmanager
+def running(app: FastAPI) -> Iterator[str]:
+    """Any application, in the same way."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
