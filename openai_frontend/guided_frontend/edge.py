@@ -97,18 +97,18 @@ class Edge:
             await self._app(scope, receive, send)
             return
         self._metrics.started()
-        try:
         span = None
         if self._tracing is not None:
             span, carried = self._tracing.begin(record.endpoint, record.origin.trace)
             record.origin = Origin(record.origin.request_id, carried)
+        try:
             await self._app(scope, receive, send)
         finally:
             record.end = time.perf_counter()
             self._metrics.finished(record)
-            record.log()
             if self._tracing is not None and span is not None:
                 self._tracing.end(span, record)
+            record.log()
 
 
 def _trace(headers: Headers) -> dict[str, str]:
