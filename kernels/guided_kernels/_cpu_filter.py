@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from guided_kernels._cpu_scan import Scratch, pick
+from guided_kernels._cpu_arguments import Scratch
+from guided_kernels._cpu_scan import pick
 from guided_kernels._cpu_tile import TILE, num_tiles, part_of, weigh
 from guided_kernels._numba import NEG_INF, jit
 

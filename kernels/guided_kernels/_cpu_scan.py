@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from guided_kernels._cpu_tile import TILE, Source, extremes, is_empty, load, num_tiles, part_of, total, weigh
+from guided_kernels._cpu_arguments import Scratch
+from guided_kernels._cpu_tile import (
+    TILE,
+    Source,
+    extremes,
+    is_empty,
+    is_plain,
+    load,
+    num_tiles,
+    part_of,
+    plain_peak,
+    total,
+    weigh,
+)
 from guided_kernels._numba import NEG_INF, exp2, jit
-
-
-class Scratch(NamedTuple):
-    """x, weight: float32[max(vocab, MAX_IDS)]. tile_max: float32, tile_sum: float64, one per tile of x.
-
-    Where tile_max is -inf, x and weight of the tile hold nothing.
-    """
-
-    x: Any
-    weight: Any
-    tile_max: Any
-    tile_sum: Any
 
 
 @jit
@@ -49,11 +50,32 @@ def scan(source: Source, scratch: Scratch, scale: Any) -> tuple[Any, Any, bool]:
 
 
 @jit
-def first_best(scratch: Scratch, size: int, best: Any) -> int:
-    """The first position that holds the best logit, after `scan`."""
-    for tile in range(num_tiles(size)):
+def scan_peaks(source: Source, scratch: Scratch) -> tuple[Any, bool]:
+    """The best logit, and whether one is NaN or +inf. Fills tile_max, and x of some tiles only."""
+    best, bad = NEG_INF, False
+    for tile in range(num_tiles(source.size)):
+        scratch.tile_max[tile] = NEG_INF
+        if is_empty(source, tile):
+            continue
+        if is_plain(source, tile):
+            high, broken = plain_peak(source, tile)
+        else:
+            part = part_of(scratch.x, tile, source.size)
+            load(source, tile * TILE, part)
+            high, broken = extremes(part)
+        bad |= broken
+        scratch.tile_max[tile] = high
+        best = max(best, high)
+    return best, bad
+
+
+@jit
+def first_best(source: Source, scratch: Scratch, best: Any) -> int:
+    """The first position that holds the best logit, after `scan_peaks`."""
+    for tile in range(num_tiles(source.size)):
         if scratch.tile_max[tile] == best:
-            part = part_of(scratch.x, tile, size)
+            part = part_of(scratch.x, tile, source.size)
+            load(source, tile * TILE, part)
             for i in range(len(part)):
                 if part[i] == best:
                     return tile * TILE + i

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from guided_kernels._cpu_arguments import CONSTRAINED, RAW, Call, Out, Step, out_of, step_of
+from guided_kernels._cpu_arguments import CONSTRAINED, RAW, Out, Scratch, Step, call_at, out_of, scratch_of, step_of
 from guided_kernels._cpu_filter import draw_filtered
-from guided_kernels._cpu_scan import Scratch, draw, first_best, likeliest, scan
-from guided_kernels._cpu_tile import Source, num_tiles
+from guided_kernels._cpu_scan import draw, first_best, likeliest, scan, scan_peaks
+from guided_kernels._cpu_tile import Source
 from guided_kernels._numba import LOG2E, NEG_INF, cached_jit, jit, uniform
 from guided_kernels.classify import list_ids
 from guided_kernels.params import GREEDY_BELOW, HOTTEST
@@ -50,13 +50,16 @@ def _draw(step: Step, row: int, source: Source, scratch: Scratch) -> tuple[int, 
     hot = step.temperature[row] >= _COLDEST
     scale = LOG2E / min(step.temperature[row], _HOTTEST) if hot else np.float32(0)
     filters = hot and (step.top_k[row] > 0 or step.top_p[row] < 1 or step.min_p[row] > 0)
-    best, whole, bad = scan(source, scratch, np.float32(0) if filters else scale)
+    if hot:
+        best, whole, bad = scan(source, scratch, np.float32(0) if filters else scale)
+    else:
+        best, bad = scan_peaks(source, scratch)
     if bad:
         return -1, NOT_A_NUMBER
     if best == NEG_INF:
         return -1, NOTHING_ALLOWED
     if not hot:
-        return first_best(scratch, source.size, best), OK
+        return first_best(source, scratch, best), OK
     u = uniform(step.seed[row], step.step[row])
     if filters:
         top_k, top_p, min_p = step.top_k[row], step.top_p[row], step.min_p[row]
@@ -116,29 +119,23 @@ def _first_outside(step: Step) -> int:
     return -1
 
 
-@jit
-def _scratch(size: int) -> Scratch:
-    """For rows of up to `size` positions. Long rows are rare enough to ask for theirs only when one comes."""
-    tiles = num_tiles(size)
-    x, weight = np.empty(size, np.float32), np.empty(size, np.float32)
-    return Scratch(x, weight, np.empty(tiles, np.float32), np.empty(tiles, np.float64))
+def compiled(digest: int) -> Callable[[int], tuple[int, int]]:
+    """The step of the `Call` at an address.
 
-
-def compiled(digest: int) -> Callable[[Call], tuple[int, int]]:
-    """The step. First of the result: the first row that points outside its table (then nothing is drawn), or -1."""
+    First of the result: the first row that points outside its table (then nothing is drawn), or -1.
+    """
 
     @cached_jit
-    def run(call: Call) -> tuple[int, int]:
+    def run(address: int) -> tuple[int, int]:
+        call = call_at(address)
         step, out = step_of(call), out_of(call)
         outside = _first_outside(step)
         if outside < 0:
-            scratch = _scratch(MAX_IDS)
+            scratch = scratch_of(call)
             listing = np.empty(MAX_IDS, np.int32)
             top = np.empty(out.top_ids.shape[1], np.int64)
             for row in range(len(step.kind)):
                 source = _source(step, row, listing)
-                if max(source.size, step.vocab if call.report == RAW else 0) > len(scratch.x):
-                    scratch = _scratch(step.vocab)
                 _row(step, row, source, scratch, top, call.report, out)
         # Being closed over puts the digest into numba's cache key, which otherwise sees changes of this file only.
         return outside, digest

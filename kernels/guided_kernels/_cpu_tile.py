@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from guided_kernels._cpu_peak import peak
 from guided_kernels._numba import INF_BITS, NEG_INF, NEG_INF_BITS, as_float, exp2, jit
 
 TILE = 1024
@@ -113,6 +114,24 @@ def is_empty(source: Source, tile: int) -> bool:
     for w in range(tile * _WORDS, min(tile * _WORDS + _WORDS, len(source.words))):
         some |= source.words[w]
     return some == 0 and not source.listed
+
+
+@jit
+def is_plain(source: Source, tile: int) -> bool:
+    """A whole tile of logits that wait for nothing but their mask."""
+    last, editable = tile + 1, len(source.edit_token) > 0
+    covered = last * TILE <= source.vocab and last * _WORDS <= len(source.words)
+    # half precision needs an instruction that not every machine has
+    return covered and not (source.listed or editable or source.half)
+
+
+@jit
+def plain_peak(source: Source, tile: int) -> tuple[Any, bool]:
+    """`extremes` of a plain tile."""
+    words = source.words[tile * _WORDS : tile * _WORDS + _WORDS]
+    if len(source.x32):
+        return peak(source.x32[tile * TILE : tile * TILE + TILE], words)
+    return peak(source.x16[tile * TILE : tile * TILE + TILE], words)
 
 
 @jit

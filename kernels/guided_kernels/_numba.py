@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 from numba import carray, types
+from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,6 +53,18 @@ def _pointer_type(typing_context: Any, address: Any) -> Any:
 
 
 _pointer: Callable[[int], Any] = intrinsic(_pointer_type)
+
+
+def _lowest_bit_type(typing_context: Any, word: Any) -> Any:
+    """The place of the lowest bit that is set; there must be one."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.zext(builder.cttz(arguments[0], cgutils.true_bit), context.get_value_type(types.int64))
+
+    return types.int64(types.int32), generate
+
+
+lowest_bit: Callable[[Any], int] = intrinsic(_lowest_bit_type)
 
 
 @jit

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from guided_kernels._numba import cached_jit
+from guided_kernels._numba import cached_jit, lowest_bit
 from guided_kernels.rows import BITS, FORCED, IDS, MAX_IDS, UNCONSTRAINED, Rows
 
 
@@ -21,14 +21,15 @@ def list_ids(words: Any, vocab: int, ids: Any) -> int:
     found = 0
     for w in range(min(len(words), (vocab + 31) // 32)):
         word = words[w]
-        if word == 0:
-            continue
-        for j in range(min(32, vocab - w * 32)):
-            if (word >> np.int32(j)) & np.int32(1):
-                if found == len(ids):
-                    return -1
-                ids[found] = w * 32 + j
-                found += 1
+        while word != 0:
+            token = w * 32 + lowest_bit(word)
+            if token >= vocab:
+                break
+            if found == len(ids):
+                return -1
+            ids[found] = token
+            found += 1
+            word &= np.int32(word - np.int32(1))
     return found
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache
+import threading
+from array import array
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from guided_kernels._cpu_arguments import BFLOAT16, CONSTRAINED, FLOAT16, FLOAT32, RAW, SILENT, Call
+from guided_kernels._cpu_arguments import BFLOAT16, CONSTRAINED, FLOAT16, FLOAT32, RAW, SILENT, scratch_bytes
 from guided_kernels._cpu_step import compiled
 from guided_kernels._numba import source_digest
 from guided_kernels.edits import Edits
@@ -19,6 +21,8 @@ from guided_kernels.sampled import LogprobsOf, Sampled
 
 _REPORT = {"raw": RAW, "constrained": CONSTRAINED, "none": SILENT}
 _ELEMENT = {torch.float32: FLOAT32, torch.float16: FLOAT16, torch.bfloat16: BFLOAT16}
+
+_ADDRESS = torch.Tensor.data_ptr
 
 _run = cache(lambda: compiled(source_digest()))
 
@@ -39,36 +43,55 @@ def sample(
     num_rows, vocab = logits.shape
     # Compiled loops over a strided row aren't vectorised.
     logits = logits if logits.stride(1) == 1 else logits.contiguous()
-    table = [column.contiguous() for column in vars(rows).values()]
-    law = [column.contiguous() for column in vars(params).values()]
-    edited = _by_row(edits, num_rows, vocab)
-    result = _blank(num_rows, top_logprobs)
-    call: list[int] = [logits.data_ptr(), _ELEMENT[logits.dtype], logits.stride(0), num_rows, vocab]
-    call += [table[0].data_ptr(), table[1].data_ptr(), table[2].data_ptr(), *table[2].shape]
-    call += [table[3].data_ptr(), len(table[3]), table[4].data_ptr()]
-    call += [column.data_ptr() for column in law]
-    call += [column.ctypes.data if len(edited[1]) else 0 for column in edited]
-    call += [len(edited[1]), _REPORT[logprobs]]
-    call += [column.data_ptr() for column in vars(result).values()]
-    outside, _ = _run()(Call(*call, top_logprobs))  # type: ignore[call-arg]
+    columns = [logits, *(c.contiguous() for c in vars(rows).values()), *(c.contiguous() for c in vars(params).values())]
+    edited, result = _by_row(edits, num_rows, vocab), _blank(num_rows, top_logprobs)
+    call = array("q", (
+        _ELEMENT[logits.dtype], _REPORT[logprobs], num_rows, vocab, logits.stride(0), *rows.bits.shape,
+        rows.num_ids.shape[0], top_logprobs, len(edited[1]),
+        *map(_ADDRESS, columns), *map(_ADDRESS, vars(result).values()), _scratch(vocab), *_addresses(edited),
+    ))  # fmt: skip
+    outside, _ = _run()(call.buffer_info()[0])
     if outside >= 0:
         raise ValueError(_complaint(rows, outside))
     return result
 
 
+_own = threading.local()
+
+
+def _scratch(vocab: int) -> int:
+    """The address of this thread's scratch, kept between steps: fresh memory would cost a page fault every 4 KiB."""
+    held: NDArray[np.float64] | None = getattr(_own, "scratch", None)
+    size = -(-scratch_bytes(vocab) // 8)
+    if held is None or len(held) < size:
+        held = _own.scratch = np.empty(size)
+        _own.address = held.ctypes.data
+    address: int = _own.address
+    return address
+
+
+# A step of one short row takes 20 us in all, of which every tensor made takes one.
 def _blank(num_rows: int, top: int) -> Sampled:
     """Uninitialised: the compiled step fills every row."""
-    # By way of numpy, at half the price of torch.empty: a greedy step of one short row takes 20 us in all.
-    return Sampled(
-        torch.from_numpy(np.empty(num_rows, np.int64)),
-        torch.from_numpy(np.empty(num_rows, np.float32)),
-        torch.from_numpy(np.empty(num_rows, np.int8)),
-        torch.from_numpy(np.empty((num_rows, top), np.int64)),
-        torch.from_numpy(np.empty((num_rows, top), np.float32)),
-    )
+    ids, logprobs, status = (torch.from_numpy(np.empty(num_rows, kind)) for kind in (np.int64, np.float32, np.int8))
+    return Sampled(ids, logprobs, status, *(_alternatives(num_rows, top) if top else _no_alternatives(num_rows)))
+
+
+def _alternatives(num_rows: int, top: int) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.empty((num_rows, top), dtype=torch.int64), torch.empty((num_rows, top))
+
+
+@lru_cache(maxsize=256)
+def _no_alternatives(num_rows: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Nothing can be written to tensors without elements, so that steps may share them."""
+    return _alternatives(num_rows, 0)
 
 
 _NO_EDITS = (np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
+
+
+def _addresses(edited: tuple[NDArray[Any], ...]) -> tuple[int, ...]:
+    return tuple(column.ctypes.data for column in edited) if len(edited[1]) else (0, 0, 0)
 
 
 def _by_row(edits: Edits | None, num_rows: int, vocab: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

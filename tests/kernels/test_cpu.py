@@ -134,6 +134,25 @@ def test_odd_values_end_as_in_the_oracle(row: list[float], top_k: int, temperatu
     assert_agrees(cpu.sample(logits, rows, given), logits, rows, given, None)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("value", [NAN, -NAN, INF, -INF, 9.0, -0.0])
+@pytest.mark.parametrize("at", [0, 31, 1000, 1024, 2047, 3000, 3102])
+def test_greedy_sees_an_odd_value_wherever_it_lies_in_a_long_row(at: int, value: float, dtype: torch.dtype) -> None:
+    """Whole tiles of 1,024 logits are read by other code than the rest of a row."""
+    vocab = 3103
+    logits = torch.randn(1, vocab, generator=torch.Generator().manual_seed(at)).to(dtype).clamp(-4, 4)
+    logits[0, at] = value
+    logits[0, 3101] = 9.0
+    without = torch.ones(1, vocab, dtype=torch.bool)
+    without[0, at] = False
+    logits = logits.repeat(3, 1)
+    table = bits_rows(torch.cat((without, ~without | without, without)))
+    rows = Rows(torch.tensor([1, 1, 0], dtype=torch.int32), table.index, table.bits, table.ids, table.num_ids)
+    given = params(3, 0.0)
+    assert assert_agrees(cpu.sample(logits, rows, given), logits, rows, given, None) >= 1
+    assert cpu.sample(logits[:1], bits_rows(without), params(1, 0.0)).ids.item() == 3101
+
+
 def test_edits_reach_every_kind_of_row_and_add_up() -> None:
     vocab, generator = 2500, torch.Generator().manual_seed(8)
     rows = mixed_rows(some_masks(vocab, 5), forced=3)
