@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from guided_grammar.compiler import Compiled
 from guided_grammar.crew import Crew, PoolBusy, PoolClosed, result_of
@@ -17,7 +17,7 @@ from guided_grammar.worker import Worker
 
 __all__ = ["CompilePool", "PoolBusy", "PoolClosed", "PoolStats"]
 
-_KEPT = 1024
+_KEPT = 4096
 _KEPT_BYTES = 64 << 20
 _MOST_WAITING = 64
 _JOIN_SECONDS = 2.0
@@ -27,10 +27,10 @@ _JOIN_SECONDS = 2.0
 class PoolStats:
     """seconds: spent in workers. num_waiting: constraints without a worker now."""
 
-    outcomes: OutcomeStats
-    kills: Kills
-    num_waiting: int
-    seconds: float
+    outcomes: OutcomeStats = field(default_factory=OutcomeStats)
+    kills: Kills = field(default_factory=Kills)
+    num_waiting: int = 0
+    seconds: float = 0.0
 
 
 class CompilePool:

@@ -45,7 +45,7 @@ def create_app(
     """
     tracing = tracing or Tracing.to(settings.trace_endpoint)
     service = _service(settings, backend, models)
-    metrics = Metrics(lambda: service.gate.num_queued)
+    metrics = Metrics(lambda: service.gate.num_queued, lambda: service.checker.stats)
     auditor = Auditor(settings.check_answers, metrics.checked)
 
     @asynccontextmanager

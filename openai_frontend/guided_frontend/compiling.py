@@ -6,24 +6,29 @@ import asyncio
 import logging
 import threading
 import time
-from collections import OrderedDict
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 from guided_grammar.check import Report
+from guided_grammar.compiler import Compiled
 from guided_grammar.errors import GrammarError
 from guided_grammar.limits import Limits
-from guided_grammar.pool import CompilePool, PoolBusy, PoolClosed
+from guided_grammar.pool import CompilePool, PoolBusy, PoolClosed, PoolStats
 from guided_grammar.spec import FREE, GrammarSpec, Kind
 from guided_grammar.worker import Worker, WorkerDied, WorkerTimeout
 
 from guided_frontend.errors import OVERLOAD, REFUSED, BadRequest, Busy, Unavailable, of_grammar
 
 _LOG = logging.getLogger("guided_frontend")
-_REMEMBERED = 4096
-_CALLERS_PER_WORKER = 16
 _CHECK = "guided_grammar.check:check"
 _REPORT_BYTES = 2 << 30
+_WARM_UP: dict[Kind, Any] = {
+    Kind.CHOICE: ["a"],
+    Kind.REGEX: "a+",
+    Kind.GBNF: 'root ::= "a"',
+    Kind.JSON_SCHEMA: {"schema": {"type": "integer"}},
+}
 
 
 @dataclass(frozen=True)
@@ -41,40 +46,31 @@ class ConstraintChecker:
         self._pool = CompilePool(limits, workers, timeout)
         self._limits, self._timeout = limits, timeout
         self._reporter, self._reporting = Worker(_REPORT_BYTES), threading.Lock()
-        self._most = workers * _CALLERS_PER_WORKER
-        self._callers = ThreadPoolExecutor(self._most, thread_name_prefix="compile")
-        self._num_running = 0
-        self._known: OrderedDict[str, int] = OrderedDict()
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="report")
+
+    @property
+    def stats(self) -> PoolStats:
+        return self._pool.stats
 
     def warm_up(self) -> None:
-        """Starts a process, so that the first request does not wait for it."""
-        self._callers.submit(self._pool.compile, GrammarSpec(Kind.CHOICE, ["a"]))
+        """Compiles one of each kind that a request may carry: the first does not wait for a process, and an
+        installation that compiles nothing is told in the log at its start."""
+        for kind, value in _WARM_UP.items():
+            self._pool.submit(GrammarSpec(kind, value)).add_done_callback(_tell)
 
-    async def check(self, spec: GrammarSpec, field: str) -> Checked:
-        """Raises BadRequest naming `field` when the constraint is refused, Busy when too many compile already."""
+    async def check(self, spec: GrammarSpec, field: str, client: str = "") -> Checked:
+        """Raises BadRequest naming `field` when the constraint is refused, Busy when too many compile already.
+
+        client: where many wait, clients take turns.
+        """
         if spec.kind is FREE.kind:
             return Checked(0.0, 0)
-        key = spec.key
-        size = self._known.get(key)
-        if size is not None:
-            self._known.move_to_end(key)
-            return Checked(0.0, size)
-        if self._num_running >= self._most:
-            raise Busy("too many constraints are being compiled; try again", label=OVERLOAD)
         start = time.perf_counter()
-        self._num_running += 1
         try:
-            size = await asyncio.get_running_loop().run_in_executor(self._callers, self._compile, spec, field)
-        finally:
-            self._num_running -= 1
-        self._known[key] = size
-        if len(self._known) > _REMEMBERED:
-            self._known.popitem(last=False)
-        return Checked(time.perf_counter() - start, size)
-
-    def _compile(self, spec: GrammarSpec, field: str) -> int:
-        try:
-            return len(self._pool.compile(spec).text)
+            future = self._pool.submit(spec, client)
+            remembered = future.done()
+            compiled = await _result(future, self._pool.wait)
+            return Checked(0.0 if remembered else time.perf_counter() - start, len(compiled.text))
         except GrammarError as error:
             raise of_grammar(error, field) from None
         except PoolBusy as error:
@@ -88,7 +84,7 @@ class ConstraintChecker:
 
     async def report(self, spec: GrammarSpec) -> Report:
         """What a pre-flight check finds; a check that takes too long or too much memory is a refusal, too."""
-        return await asyncio.get_running_loop().run_in_executor(self._callers, self._report, spec)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._report, spec)
 
     def _report(self, spec: GrammarSpec) -> Report:
         with self._reporting:
@@ -102,4 +98,29 @@ class ConstraintChecker:
         self._pool.close()
         with self._reporting:
             self._reporter.close()
-        self._callers.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+async def _result(future: Future[Compiled], wait: float) -> Compiled:
+    """What `guided_grammar.crew.result_of` gives, without a thread that waits."""
+    if future.done():
+        return future.result()
+    result = asyncio.wrap_future(future)
+    # a client that leaves must not end a compile that others share; nor is its outcome then an error of nobody's
+    result.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+    try:
+        return await asyncio.wait_for(asyncio.shield(result), wait)
+    except asyncio.TimeoutError:
+        if future.cancel():
+            raise PoolBusy(f"no worker was free for {wait:g} s") from None
+        return await asyncio.shield(result)
+    except asyncio.CancelledError:
+        if future.cancelled():
+            raise PoolBusy(f"no worker was free for {wait:g} s") from None
+        raise
+
+
+def _tell(done: Future[Compiled]) -> None:
+    error = None if done.cancelled() else done.exception()
+    if error is not None and not isinstance(error, PoolClosed):
+        _LOG.error("constraints cannot be compiled here: %s: %s", type(error).__name__, error)

@@ -85,8 +85,9 @@ class Edge:
 
         try:
             if scope["method"] != "OPTIONS" and not scope["path"].startswith(_OPEN):
-                client = self._keys.check(headers.get("authorization", ""))
-                self._rate.take(client or (scope.get("client") or ("",))[0], time.monotonic())
+                key = self._keys.check(headers.get("authorization", ""))
+                record.client = key or (scope.get("client") or ("",))[0]
+                self._rate.take(record.client, time.monotonic())
         except ApiError as error:
             await _refuse(tagged, error)
             return

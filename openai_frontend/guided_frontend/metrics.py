@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from guided_grammar.pool import PoolStats
 from guided_grammar.spec import FREE
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from guided_frontend.grammar_metrics import GrammarCollector
 from guided_frontend.observe import Outcome, Record
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -20,7 +22,7 @@ class Metrics:
     `guided_frontend_zero_token_total`, each divided by all requests of the constraint.
     """
 
-    def __init__(self, num_queued: Callable[[], float]) -> None:
+    def __init__(self, num_queued: Callable[[], float], grammars: Callable[[], PoolStats] = PoolStats) -> None:
         registry = self._registry = CollectorRegistry()
         name = "guided_frontend_"
         by = ["endpoint", "constraint"]
@@ -38,6 +40,7 @@ class Metrics:
         self._total = self._histogram(f"{name}request_seconds", "Whole requests.", by)
         self._compile = self._histogram(f"{name}compile_seconds", "Constraint checks that were not remembered.", by)
         self._queue = self._histogram(f"{name}engine_queue_seconds", "Waiting in the engine's queue.", by)
+        registry.register(GrammarCollector(grammars))
 
     def _histogram(self, name: str, text: str, labels: list[str]) -> Histogram:
         return Histogram(name, text, labels, buckets=_SECONDS, registry=self._registry)

@@ -42,11 +42,13 @@ class Outcome(str, Enum):
 
 @dataclass
 class Record:
-    """Filled while a request is served. `ended`: finish reasons by choice."""
+    """Filled while a request is served. `ended`: finish reasons by choice. `client`: its key's digest, or its address;
+    never logged."""
 
     origin: Origin
     endpoint: str
     log_completions: bool = False
+    client: str = ""
     model: str = ""
     constraint: Constraint = field(default_factory=Constraint)
     budget_field: str = "max_tokens"

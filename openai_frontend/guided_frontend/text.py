@@ -143,7 +143,8 @@ async def accept(service: Service, body: CompletionRequest, record: Record) -> T
     record.constraint = plan.constraint
     if body.echo and body.logprobs is not None:
         raise BadRequest("echo cannot be combined with logprobs: those of the prompt are not computed", "echo")
-    record.compile_seconds = (await service.checker.check(plan.constraint.spec, plan.constraint.field)).seconds
+    checked = await service.checker.check(plan.constraint.spec, plan.constraint.field, record.client)
+    record.compile_seconds = checked.seconds
     prompts = await service.off_loop(partial(_encode, body, model))
     for ids in prompts:
         service.check_fit(model, len(ids), plan.sampling.max_tokens, "prompt", "max_tokens")

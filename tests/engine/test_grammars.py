@@ -94,14 +94,12 @@ def test_nothing_fails_before_the_first_mask() -> None:
     assert matcher.accept(ord("y"))
 
 
-def test_a_choice_may_spend_more_the_longer_its_answer() -> None:
-    clock = iter([0.0, 0.4, 0.4, 0.9])
+@pytest.mark.parametrize(
+    ("spent", "num_masks", "is_over"), [(0.4, 0, False), (0.9, 0, True), (0.9, 100, False), (1.1, 100, True)]
+)
+def test_a_choice_may_spend_more_the_longer_its_answer(spent: float, num_masks: int, is_over: bool) -> None:
+    clock = iter([1.0, 1.0 + spent])
     meter = Meter(0.5, lambda: next(clock))
     with meter.running():
-        pass
-    assert not meter.is_over
-    with meter.running():
-        pass
-    assert meter.is_over
-    meter.num_masks = 100
-    assert not meter.is_over and meter.limit == 1.0
+        meter.num_masks = num_masks
+    assert meter.is_over is is_over

@@ -18,8 +18,6 @@ from guided_engine.scheduler import Scheduler
 from guided_engine.tokenizer import Tokenizer
 from guided_grammar.batch import StepMasks, fill
 from guided_grammar.compiler import Compiled, compile_spec
-from guided_grammar.losses import Kills
-from guided_grammar.outcomes import OutcomeStats
 from guided_grammar.pool import PoolStats
 from guided_grammar.spec import GrammarSpec
 
@@ -180,7 +178,7 @@ class Bench:
 class InProcess:
     """Compiles specs here, without worker processes."""
 
-    stats = PoolStats(OutcomeStats(), Kills(), 0, 0.0)
+    stats = PoolStats()
 
     def compile(self, spec: GrammarSpec) -> Compiled:
         return compile_spec(spec)
