@@ -175,6 +175,27 @@ OBJECTS: list[Case] = [
         ['{"a": 1}', '{"c": 1}'],
     ),
     (
+        "a name outside of propertyNames",
+        {"type": "object", "not": {"propertyNames": {"pattern": "^b$"}}},
+        ['{"a": 1}', '{"b": 1, "a": 1}', '{"a": 1, "b": 1}', '{"": 1}'],
+        ["{}", '{"b": 1}'],
+    ),
+    (
+        "a name inside of propertyNames",
+        {"type": "object", "not": {"propertyNames": {"not": {"pattern": "a"}}}},
+        ['{"xa": 1}', '{"b": 1, "a": 1}'],
+        ["{}", '{"b": 1}'],
+    ),
+    (
+        "a name that only additionalProperties bars",
+        {
+            "type": "object",
+            "not": {"properties": {"a": {}}, "patternProperties": {"^x": {}}, "additionalProperties": False},
+        },
+        ['{"b": 1}', '{"xy": 1, "b": 1}'],
+        ["{}", '{"a": 1}', '{"xy": 1}', '{"a": 1, "x": 2}'],
+    ),
+    (
         "minProperties",
         {
             "type": "object",

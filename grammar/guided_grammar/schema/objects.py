@@ -78,17 +78,20 @@ class ObjectPart:
             return declared
         return next((formula for strings, formula in self.classes if strings.contains(key)), self.default)
 
-    def others(self, budget: Budget) -> Iterator[tuple[Keys, Formula]]:
-        """The names outside of `props` as disjoint classes, none of them plainly empty."""
+    def others(self, budget: Budget, *, with_barred: bool = False) -> Iterator[tuple[Keys, Formula]]:
+        """The names outside of `props` as disjoint classes, none of them plainly empty.
+
+        Names that nothing may be said under are left out unless `with_barred`.
+        """
         declared = frozenset(self.table)
         rest: Strings = Strings.ANY
         for i, (strings, formula) in enumerate(self.classes):
             names = rest.intersect(strings, budget)
-            if not names.is_empty():
+            if not names.is_empty() and (with_barred or formula != FALSE):
                 yield Keys(names, declared), formula
-            if i + 1 < len(self.classes) or self.default != FALSE:
+            if i + 1 < len(self.classes) or self.default != FALSE or with_barred:
                 rest = rest.intersect(strings.complement(budget), budget)
-        if not rest.is_empty():
+        if (with_barred or self.default != FALSE) and not rest.is_empty():
             yield Keys(rest, declared), self.default
 
 
@@ -171,7 +174,7 @@ def _other_ways(part: ObjectPart, budget: Budget) -> Iterator[ObjectPart]:
             yield ObjectPart(((key, negate(formula, budget)),), frozenset({key}))
     if part.default != TRUE or part.classes:
         named = frozenset(part.required)
-        for keys, formula in part.others(budget):
+        for keys, formula in part.others(budget, with_barred=True):
             if formula != TRUE:
                 yield ObjectPart(some=((replace(keys, without=keys.without | named), negate(formula, budget)),))
     if part.low > max(len(part.required), 1 if part.some else 0):
