@@ -33,13 +33,18 @@ class Emitter:
         self._refs: dict[Formula, Expr] = {}
         self._waiting: list[tuple[Ref, Formula]] = []
         self._marks: dict[Watch, Ref] = {}
+        self._num_sites = 0
         self.room = Room(expander)
         self.tells_keys = self.can_watch and compares_objects(expander.document.root.schema)
 
     def watch(self, kind: Watch) -> Ref:
-        """The mark behind the bracket that opens a watched container."""
+        """The mark behind the bracket that opens a watched container. Where beginnings of its items are looked into,
+        a mark of its own: what may follow them in another container is no measure."""
+        if kind & (Watch.CHECK | Watch.SEARCH) == Watch.CHECK:
+            self._num_sites += 1
+            return mark(self.rules, kind, self._num_sites)
         if kind not in self._marks:
-            self._marks[kind] = mark(self.rules, kind)
+            self._marks[kind] = mark(self.rules, kind, 0)
         return self._marks[kind]
 
     def run(self, root: Formula) -> Expr:

@@ -54,12 +54,12 @@ def _watch(emitter: Emitter, part: ArrayPart) -> Watch | None:
     if not emitter.can_watch or not part.unique or not enough or not _has_matches(emitter, part):
         return None
     kinds = [room.watch(formula) for formula in (*part.prefix, part.rest) if formula != FALSE]
-    found = reduce(or_, (kind & (Watch.CHECK | Watch.VALUE) for kind in kinds), Watch.ITEMS)
-    if part.contains:
-        return found | Watch.CHECK | Watch.PLACED
-    if all(Watch.ENDLESS in kind for kind in kinds):
+    found = reduce(or_, (kind & (Watch.CHECK | Watch.VALUE | Watch.SEARCH) for kind in kinds), Watch.ITEMS)
+    if part.contains or fixed:
+        found |= Watch.CHECK | Watch.SEARCH
+    if all(Watch.ENDLESS in kind for kind in kinds) and not part.contains:
         found |= Watch.ENDLESS
-    return found | Watch.PLACED if fixed else found
+    return found | Watch.GROWS if all(Watch.GROWS in kind for kind in kinds) and not found & Watch.SEARCH else found
 
 
 def _has_matches(emitter: Emitter, part: ArrayPart) -> bool:

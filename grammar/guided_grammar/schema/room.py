@@ -79,18 +79,46 @@ class Room:
         values = self._expander.values(formula)
         plain = not (values.null or values.booleans or values.arrays or values.objects or values.numbers.spans)
         if plain and is_open(values.strings):
-            return Watch.ENDLESS
-        found = Watch.CHECK
+            return Watch.ENDLESS | Watch.GROWS
+        found = self._spellings(formula) | Watch.CHECK
         if self.has(formula, ENDLESS):
             found |= Watch.ENDLESS
-        return found | (Watch.VALUE if self._has_spellings(formula, 0) else Watch(0))
+        grows = all(map(self._array_grows, values.arrays)) and all(map(self._object_grows, values.objects))
+        return found | Watch.GROWS if grows else found
 
-    def _has_spellings(self, formula: Formula, depth: int) -> bool:
-        values = self._expander.values(formula)
-        if depth > _MAX_DEPTH or values.objects or not all(map(_is_spelled_once, values.numbers.spans)):
-            return True
-        formulas = {formula for part in values.arrays for formula in (*part.prefix, part.rest)}
-        return any(self._has_spellings(item, depth + 1) for item in formulas)
+    def _spellings(self, items: Formula) -> Watch:
+        """VALUE where equal values may have several texts, SEARCH where that is not only by undeclared names."""
+        found, seen, waiting = Watch.ITEMS, {items}, [items]
+        while waiting:
+            formula = waiting.pop()
+            values = self._expander.values(formula)
+            if not all(map(_is_spelled_once, values.numbers.spans)):
+                found |= Watch.VALUE if formula == items else Watch.VALUE | Watch.SEARCH
+            if not _is_ordered(values.objects):
+                found |= Watch.VALUE | Watch.SEARCH
+            below = {formula for part in values.arrays for formula in (*part.prefix, part.rest)}
+            for part in values.objects:
+                others = {value for _, value in part.others(self._expander.budget) if self._expander.possible(value)}
+                found |= Watch.VALUE if others else Watch.ITEMS
+                below |= {*part.table.values(), *(part.value(name) for name in part.required), *others}
+            waiting += below - seen
+            seen |= below
+        return found
+
+    def _array_grows(self, part: ArrayPart) -> bool:
+        return part.high is None and not part.contains and self.has(part.rest, ENDLESS if part.unique else 1)
+
+    def _object_grows(self, part: ObjectPart) -> bool:
+        return part.high is None and not part.some and self._undeclared(part, ENDLESS) >= ENDLESS
+
+
+def _is_ordered(parts: tuple[ObjectPart, ...]) -> bool:
+    """No two parts name two properties in different orders."""
+    before: set[tuple[str, str]] = set()
+    for part in parts:
+        names = [*part.table, *sorted(part.required - part.table.keys())]
+        before |= {(first, second) for i, first in enumerate(names) for second in names[i + 1 :]}
+    return not any((second, first) in before for first, second in before)
 
 
 def num_strings(strings: Strings, enough: int) -> int:

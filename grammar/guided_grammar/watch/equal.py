@@ -12,6 +12,18 @@ _JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
 _NUMERIC = b"-.0123456789"
 
 
+def write(value: Any) -> str:
+    """One JSON text of a value."""
+    match value:
+        case dict():
+            return "{" + ", ".join(f"{write(name)}: {write(item)}" for name, item in value.items()) + "}"
+        case list():
+            return "[" + ", ".join(map(write, value)) + "]"
+        case Decimal():
+            return padded(value)[0].decode()
+    return json.dumps(value, ensure_ascii=False)
+
+
 def parse(text: bytes) -> Any:
     """The value of a JSON text, numbers as Decimal. Python's words for true, false and null are read as well."""
     plain = _WORDS.sub(lambda found: _JSON_WORDS.get(found[0], found[0]), text.decode())
@@ -116,7 +128,14 @@ def _follow_object(text: bytes, at: int, value: dict[str, Any]) -> int:
     while left:
         if len(left) < len(value):
             at = _one_of(text, at, [b", "])
-        _one_of(text, at, list(left))
-        name = next(name for name in left if text.startswith(name, at))
+        name = next((name for name in left if text.startswith(name, at)), None)
+        if name is None:
+            _one_of(text, at, _pairs(left))
+            raise _Apart
         at = _follow(text, at + len(name), left.pop(name))
     return _one_of(text, at, [b"}"])
+
+
+def _pairs(members: dict[bytes, Any]) -> list[bytes]:
+    """Whole members, so that a token over the end of a name into its value is on the way to them."""
+    return [name + write(value).encode() for name, value in members.items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import xgrammar
@@ -13,9 +14,11 @@ from guided_grammar.watch.marks import Watch
 from guided_grammar.watch.reader import Answer, Frame, Phase, Reading
 from guided_grammar.watch.shadow import Shadow, ShadowGrammar
 from guided_grammar.watch.tokens import Reach, TokenIndex, among, set_bits
+from guided_grammar.watch.used import Spelled
 
 _MAX_LOOKS = 2000
-_COMMA = ord(",")
+_NONE = np.zeros(0, np.int64)
+_COMMA, _SEPARATOR = ord(","), b", "
 
 Readings = tuple[Reading, ...]
 
@@ -80,13 +83,14 @@ class Guard:
 
     def _survives(self, readings: Readings, token_id: int) -> bool:
         """Whether a token that the matcher allows leads on."""
-        length = len(self._answer.text)
-        token = self._index.tokens[token_id]
-        left = self._answer.read(readings, token, whole=False)
-        live = bool(left) and self._is_free(left)
-        if left and not live:
-            del self._answer.text[length:]
-            left = self._answer.read(readings, token, whole=True)
+        length, token = len(self._answer.text), self._index.tokens[token_id]
+        whole = any(frame.records for reading in readings for frame in reading.frames)
+        left = self._answer.read(readings, token, whole=whole)
+        live = self._status(left)
+        if live is None:
+            if not whole:
+                del self._answer.text[length:]
+                left = self._answer.read(readings, token, whole=True)
             self._matcher.accept_token(token_id)
             live = self._is_live(left)
             self._matcher.rollback(1)
@@ -95,8 +99,9 @@ class Guard:
 
     def _is_live(self, readings: Readings) -> bool:
         """Whether anything may follow, the matcher being there too."""
-        if self._is_free(readings) or self._looks <= 0:
-            return True
+        status = self._status(readings)
+        if status is not None or self._looks <= 0:
+            return status is not False
         self._looks -= 1
         bits = np.zeros((1, len(self._index.enters)), np.int32)
         if not self._matcher.fill_next_token_bitmask(bits, 0):
@@ -112,36 +117,59 @@ class Guard:
             self._note(readings)
         return live
 
-    def _is_free(self, readings: Readings) -> bool:
-        """Whether some reading is no beginning of anything used."""
-        return any(all(not self._is_pressed(frame) for frame in reading.frames) for reading in readings)
+    def _status(self, readings: Readings) -> bool | None:
+        """Whether some reading leads on, None where that has to be looked for."""
+        found: bool | None = False
+        for reading in readings:
+            states = [self._state(frame) for frame in reading.frames]
+            if all(states):
+                return True
+            if False not in states:
+                found = None
+        return found
 
-    def _is_pressed(self, frame: Frame) -> bool:
+    def _state(self, frame: Frame) -> bool | None:
+        """Whether the frame's item, or the one that is next, may become one that is not used."""
         if Watch.CHECK not in frame.watch or not frame.used.keys:
-            return False
+            return True
         if frame.phase == Phase.COMMA:
-            return Watch.ENDLESS not in frame.watch and b"," not in frame.used.live
-        begun = bytes(self._answer.text[frame.start :])
-        return frame.phase == Phase.ITEM and begun not in frame.used.live and frame.used.is_near(begun)
+            is_sure = frame.records or Watch.ENDLESS in frame.watch or b"," in frame.used.live
+            return frame.used.root.live if is_sure else None
+        if frame.phase != Phase.ITEM:
+            return True
+        if frame.node is not None and not frame.node.live:
+            return Watch.GROWS in frame.watch and self._answer.text[frame.start] in b"[{"
+        if not frame.used.values:
+            return True
+        is_near = any(spelled.is_searched for spelled in self._near(frame))
+        return None if is_near and self._begun(frame) not in frame.used.live else True
 
     def _note(self, readings: Readings) -> None:
-        """Remember that the one frame that was pressed here is not at a dead end."""
-        pressed = [frame for reading in readings for frame in reading.frames if self._is_pressed(frame)]
-        if len(readings) == len(pressed) == 1:
-            (frame,) = pressed
-            is_item = frame.phase == Phase.ITEM
-            frame.used.live.add(bytes(self._answer.text[frame.start :]) if is_item else b",")
+        """Remember that the one frame that was unsure here is not at a dead end."""
+        unsure = [frame for reading in readings for frame in reading.frames if self._state(frame) is None]
+        if len(readings) == len(unsure) == 1:
+            (frame,) = unsure
+            frame.used.live.add(self._begun(frame) if frame.phase == Phase.ITEM else b",")
 
-    def _candidates(self, readings: Readings, words: NDArray[np.int32]) -> set[int]:
-        """The legal tokens that may not survive."""
+    def _begun(self, frame: Frame) -> bytes:
+        return bytes(self._answer.text[frame.start :])
+
+    def _candidates(self, readings: Readings, words: NDArray[np.int32]) -> list[int]:
+        """The legal tokens that may not survive. Those of a single reading that cannot are cleared at once."""
         found: set[int] = set()
         for reading in readings:
-            for mask in self._masks(reading):
-                found.update(set_bits(words & mask))
+            sure = {token_id for frame in reading.frames for token_id in among(self._dead(frame), words)}
+            if len(readings) == 1:
+                _clear(words, sure)
+            else:
+                found |= sure
             for frame in reading.frames:
-                for begun, rests in self._ahead(frame):
-                    found.update(self._near(frame, begun, rests, words))
-        return found
+                found.update(self._towards(frame))
+        legal = {token_id for token_id in found if words[token_id >> 5] >> (token_id & 31) & 1}
+        for reading in readings:
+            for mask in self._masks(reading):
+                legal.update(set_bits(words & mask))
+        return sorted(legal)
 
     def _masks(self, reading: Reading) -> Iterator[NDArray[np.int32]]:
         if not reading.frames:
@@ -149,37 +177,52 @@ class Guard:
             return
         reach = max(map(self._reach, reading.frames))
         yield (self._index.quoted if reading.quoted else self._index.outside)[reach]
-        if reading.frames[-1].phase in (Phase.AFTER, Phase.COMMA) and not reading.quoted:
+        top = reading.frames[-1]
+        if top.phase in (Phase.AFTER, Phase.COMMA) and not reading.quoted:
             yield self._index.wholes
+        if top.phase == Phase.ITEM and any(isinstance(spelled.value, Decimal) for spelled in self._near(top)):
+            yield self._index.zeros
+
+    def _near(self, frame: Frame) -> list[Spelled]:
+        return frame.near(self._begun(frame), self._index.longest) if frame.used.values else []
 
     def _reach(self, frame: Frame) -> Reach:
-        if Watch.VALUE in frame.watch and frame.phase == Phase.ITEM and frame.used.is_near(self._begun(frame)):
+        if frame.phase == Phase.ITEM and self._near(frame):
             return Reach.ANY
         if Watch.CHECK not in frame.watch:
             return Reach.ITEM
-        return Reach.NEXT if Watch.ENDLESS in frame.watch else Reach.COMMA
+        if frame.phase == Phase.ITEM or Watch.KEYS in frame.watch or not frame.records:
+            return Reach.NEXT if Watch.ENDLESS in frame.watch else Reach.COMMA
+        return Reach.ITEM if frame.used.root.live else Reach.COMMA
 
-    def _begun(self, frame: Frame) -> bytes:
-        return bytes(self._answer.text[frame.start :])
+    def _dead(self, frame: Frame) -> NDArray[np.int64]:
+        """The tokens that go on in the item, or begin the next one, towards nothing but used ones."""
+        if frame.phase == Phase.ITEM:
+            return _NONE if frame.node is None else self._index.through(frame.node)
+        if Watch.CHECK not in frame.watch or frame.phase == Phase.OPEN or not frame.used.keys:
+            return _NONE
+        if frame.phase == Phase.COMMA:
+            return self._index.through(frame.used.root, b" " if self._answer.text[-1] == _COMMA else b"")
+        return _NONE if Watch.KEYS in frame.watch else self._index.through(frame.used.root, _SEPARATOR)
 
-    def _ahead(self, frame: Frame) -> Iterator[tuple[bytes, list[bytes]]]:
-        """(what stands of an item, how it may go on towards used ones) where one is begun or is next."""
+    def _towards(self, frame: Frame) -> Iterator[int]:
+        """The tokens that go on towards another spelling of a used item that may be at a dead end."""
+        if not frame.used.values or frame.phase == Phase.OPEN or Watch.CHECK not in frame.watch:
+            return
+        begun, lead = b"", b""
         if frame.phase == Phase.ITEM:
             begun = self._begun(frame)
-            yield begun, frame.used.rests(begun)
-        elif Watch.CHECK in frame.watch and (frame.phase == Phase.COMMA or not frame.watch & Watch.KEYS):
-            lead = b", " if frame.phase == Phase.AFTER else b" " if self._answer.text[-1] == _COMMA else b""
-            if frame.phase != Phase.OPEN:
-                yield b"", [lead + rest for rest in frame.used.rests(b"")]
-
-    def _near(self, frame: Frame, begun: bytes, rests: list[bytes], words: NDArray[np.int32]) -> Iterator[int]:
-        for rest in rests:
-            is_whole = (begun + rest)[-1:] in (b'"', b"]", b"}")
-            for end in (rest,) if is_whole else (rest + b",", rest + b"]"):
-                yield from among(self._index.from_text(end), words)
-            if Watch.CHECK in frame.watch:
-                towards = np.array(self._index.towards(rest), np.int64)
-                yield from among(towards, words)
+        elif Watch.KEYS in frame.watch:
+            return
+        elif frame.phase == Phase.AFTER:
+            lead = _SEPARATOR
+        elif self._answer.text[-1] == _COMMA:
+            lead = b" "
+        near = self._near(frame) if frame.phase == Phase.ITEM else frame.used.values
+        for spelled in near:
+            if spelled.is_searched:
+                for rest in spelled.endings(begun) or ():
+                    yield from self._index.towards(lead + rest)
 
 
 def _clear(words: NDArray[np.int32], ids: Iterable[int]) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from decimal import Decimal
 from enum import IntEnum
+from typing import Any
 
-from guided_grammar.watch.marks import Watch, written
-from guided_grammar.watch.shadow import Shadow
-from guided_grammar.watch.used import NONE, Used
+from guided_grammar.watch.equal import key, padded, parse
+from guided_grammar.watch.marks import Watch
+from guided_grammar.watch.shadow import Mark, Shadow
+from guided_grammar.watch.used import ALL_BYTES, NOTHING_USED, Node, Spelled
 
 _OPENING = re.compile(rb"[\[{]")
-_IN_STRING = re.compile(rb'["\\]')
+_QUOTE, _BACKSLASH, _COMMA = b'"\\,'
+
+_Exits = tuple[Any, int] | None
 
 
 class Phase(IntEnum):
@@ -23,15 +28,88 @@ class Phase(IntEnum):
     COMMA = 3
 
 
-@dataclass(frozen=True, slots=True)
 class Frame:
-    """An open watched container. start: offset of the item in the answer. depth: unwatched containers inside of it."""
+    """An open watched container. Only its reader changes it, and only before it hands out a reading.
 
-    watch: Watch
-    used: Used = NONE
-    phase: Phase = Phase.OPEN
-    start: int = 0
-    depth: int = 0
+    start: offset of the item in the answer. depth: unwatched containers inside of it. node: the item's text so far
+    among the used ones, None when it is none. exits: (what was allowed before each of its bytes) last first, linked.
+    is_mixed: the item holds an object whose names may have been written in another order.
+    """
+
+    __slots__ = ("_near", "depth", "exits", "is_mixed", "node", "phase", "start", "used", "watch")
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.used, self.phase = watch, NOTHING_USED, Phase.OPEN
+        self.start = self.depth = 0
+        self.node: Node | None = None
+        self.exits: _Exits = None
+        self._near: tuple[Spelled, ...] = ()
+        self.is_mixed = False
+
+    def copy(self) -> Frame:
+        other = Frame(self.watch)
+        other.used, other.phase, other.start, other.depth = self.used, self.phase, self.start, self.depth
+        other.node, other.exits, other.is_mixed, other._near = self.node, self.exits, self.is_mixed, self._near
+        return other
+
+    @property
+    def records(self) -> bool:
+        return self.watch & (Watch.CHECK | Watch.SEARCH) == Watch.CHECK
+
+    def begin(self, start: int) -> None:
+        self.phase, self.start, self.node, self.exits, self.is_mixed = Phase.ITEM, start, self.used.root, None, False
+        self._near = self.used.values
+
+    def near(self, begun: bytes, ahead: int) -> list[Spelled]:
+        """The values that the item may still come to mean, in any spelling; those with more than `ahead` bytes to go
+        only where they are searched for."""
+        if not self._near:
+            return []
+        found, later = [], []
+        for spelled in self._near:
+            if not spelled.is_searched and spelled.size > len(begun) + ahead:
+                later.append(spelled)
+            elif spelled.endings(begun) is not None:
+                found.append(spelled)
+        self._near = (*later, *found)
+        return found
+
+    def step(self, byte: int, allowed: int) -> int:
+        """Take one byte of the item, before which `allowed` were; returns those that are allowed around the frame."""
+        self.exits = (self.exits, allowed) if self.records else None
+        if self.node is not None:
+            allowed &= ~self.node.kills
+            self.node = self.node.children.get(byte)
+        return allowed
+
+    def finish(self, item: bytes) -> bool:
+        """The item is whole; False when it equals another one."""
+        by_value = Watch.VALUE in self.watch
+        value = parse(item) if by_value else None
+        name = key(value) if by_value else item
+        if name in self.used.keys:
+            return False
+        self.used = self.used.add(name, item, self._listed() if self.records else None)
+        grows, searches = Watch.GROWS in self.watch, Watch.SEARCH in self.watch
+        if isinstance(value, list | dict):
+            self._spell(value, searches or (self.is_mixed and not grows), len(item))
+        elif isinstance(value, Decimal):
+            self._spell(value, True, len(padded(value)[0]))
+        elif searches:
+            self._spell(parse(item), True, len(item))
+        self.phase = Phase.AFTER
+        return True
+
+    def _spell(self, value: Any, is_searched: bool, size: int) -> None:
+        self.used = self.used.add_value(Spelled(value, is_searched, size))
+
+    def _listed(self) -> list[int]:
+        listed: list[int] = []
+        exits = self.exits
+        while exits is not None:
+            exits, allowed = exits
+            listed.append(allowed)
+        return listed[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +135,12 @@ class Answer:
     def read(self, readings: tuple[Reading, ...], data: bytes, *, whole: bool) -> tuple[Reading, ...]:
         """Add `data`; the readings that are left, none when it makes equal what must differ.
 
-        whole: bring their shadows behind `data`; else a reading that is alone is believed to read it, as masks say.
+        whole: bring their shadows behind `data`, and note what else was allowed; else a reading that is alone is
+            believed to read it, as masks say.
         """
         offset = len(self.text)
         self.text += data
-        waiting = [_Reader(reading, self.text, offset, data) for reading in readings]
+        waiting = [_Reader(reading, self.text, offset, data, whole) for reading in readings]
         left: list[_Reader] = []
         while waiting:
             reader = waiting.pop()
@@ -74,10 +153,10 @@ class Answer:
 class _Reader:
     """One reading on its way through `data`, which stands at `offset` in `text`."""
 
-    def __init__(self, reading: Reading, text: bytearray, offset: int, data: bytes) -> None:
-        self._text, self._offset, self._data = text, offset, data
+    def __init__(self, reading: Reading, text: bytearray, offset: int, data: bytes, whole: bool) -> None:
+        self._text, self._offset, self._data, self._whole = text, offset, data, whole
         self._shadow, self._position = reading.shadow, reading.position
-        self._frames = list(reading.frames)
+        self._frames = [frame.copy() for frame in reading.frames]
         self._quoted, self._escaped = reading.quoted, reading.escaped
         self._at = self._fed = 0
 
@@ -93,14 +172,14 @@ class _Reader:
                 if found is None:
                     return True
                 self._at = found.end()
-                alive = self._open(others)
-            elif self._quoted:
-                alive = self._in_string()
-            else:
-                byte = self._data[self._at]
-                self._at += 1
-                alive = self._outside(byte, others)
-            if not alive:
+                if not self._open(others):
+                    return False
+                continue
+            byte = self._data[self._at]
+            if not self._step(byte):
+                return False
+            self._at += 1
+            if not (self._in_string(byte) if self._quoted else self._outside(byte, others)):
                 return False
         return True
 
@@ -115,47 +194,56 @@ class _Reader:
         self._position += bool(data)
         return True
 
-    def _in_string(self) -> bool:
-        if self._escaped:
-            self._escaped = False
-            self._at += 1
+    def _step(self, byte: int) -> bool:
+        """Let every frame note the byte that comes; an item begins with it if one may."""
+        allowed = ALL_BYTES
+        if self._whole and any(frame.records for frame in self._frames):
+            if not self._feed(self._data[self._fed : self._at]):
+                return False
+            allowed = self._shadow.legal(self._position)
+        top = self._frames[-1]
+        may_begin = top.phase in (Phase.OPEN, Phase.COMMA) and byte not in b", ]}"
+        if may_begin:
+            top.begin(self._offset + self._at)
+        if top.phase == Phase.AFTER and not (top.depth or self._quoted or top.used.root.live):
+            allowed &= ~(1 << _COMMA)
+        for frame in reversed(self._frames):
+            if frame.phase == Phase.ITEM:
+                allowed = frame.step(byte, allowed)
+        return True
+
+    def _in_string(self, byte: int) -> bool:
+        if self._escaped or byte == _BACKSLASH:
+            self._escaped = not self._escaped
             return True
-        found = _IN_STRING.search(self._data, self._at)
-        self._at = len(self._data) if found is None else found.end()
-        if found is None:
+        if byte != _QUOTE:
             return True
-        self._escaped = found[0] == b"\\"
-        self._quoted = self._escaped
-        return self._escaped or self._closed()
+        self._quoted = False
+        return self._closed()
 
     def _outside(self, byte: int, others: list[_Reader]) -> bool:
         frame = self._frames[-1]
         if byte in b"[{":
-            self._begin(frame)
             return self._open(others)
         if byte in b"]}":
             return self._close(frame)
-        if byte == 0x2C and not frame.depth:
-            return self._ended() and self._move(Phase.COMMA)
-        if byte == 0x22:
-            self._quoted = True
-            self._begin(frame)
-        elif byte not in b" ,:" and Watch.KEYS not in frame.watch:
-            self._begin(frame)
+        if byte == _COMMA and not frame.depth:
+            alive = self._ended()
+            frame.phase = Phase.COMMA
+            return alive
+        self._quoted = byte == _QUOTE
         return True
-
-    def _begin(self, frame: Frame) -> None:
-        """An item begins with the byte just read, if one may."""
-        if not frame.depth and frame.phase in (Phase.OPEN, Phase.COMMA):
-            self._frames[-1] = replace(frame, phase=Phase.ITEM, start=self._offset + self._at - 1)
 
     def _close(self, frame: Frame) -> bool:
         if frame.depth:
-            self._frames[-1] = replace(frame, depth=frame.depth - 1)
+            frame.depth -= 1
             return self._closed()
         if not self._ended():
             return False
         self._frames.pop()
+        if Watch.KEYS in frame.watch and len(frame.used.keys) > 1:
+            for outer in self._frames:
+                outer.is_mixed = True
         return not self._frames or self._closed()
 
     def _closed(self) -> bool:
@@ -169,42 +257,32 @@ class _Reader:
         return frame.phase != Phase.ITEM or self._complete(frame, self._offset + self._at - 1)
 
     def _complete(self, frame: Frame, end: int) -> bool:
-        item = bytes(self._text[frame.start : end])
-        used = frame.used.add(item, Watch.VALUE in frame.watch, keeps=Watch.PLACED not in frame.watch)
-        if used is None:
-            return False
-        self._frames[-1] = replace(frame, used=used, phase=Phase.AFTER)
-        return True
-
-    def _move(self, phase: Phase) -> bool:
-        self._frames[-1] = replace(self._frames[-1], phase=phase)
-        return True
+        return frame.finish(bytes(self._text[frame.start : end]))
 
     def _open(self, others: list[_Reader]) -> bool:
         """The bracket just read opens a container; which kind, the shadow knows."""
         if not self._feed(self._data[self._fed : self._at]):
             return False
         marks, plain = self._shadow.marks(self._position)
-        ways: list[Watch | None] = [*marks, None] if plain else [*marks]
+        ways: list[Mark | None] = [*marks, None] if plain else [*marks]
         for way in ways[1:]:
             other = self._copy()
             if other._enter(way):
                 others.append(other)
         return bool(ways) and self._enter(ways[0])
 
-    def _enter(self, way: Watch | None) -> bool:
+    def _enter(self, way: Mark | None) -> bool:
         if way is not None:
-            self._frames.append(Frame(way))
-            if not self._shadow.feed(self._position, written(way)):
+            self._frames.append(Frame(way.watch))
+            if not self._shadow.feed(self._position, way.text):
                 return False
             self._position += 1
         elif self._frames:
-            frame = self._frames[-1]
-            self._frames[-1] = replace(frame, depth=frame.depth + 1)
+            self._frames[-1].depth += 1
         return True
 
     def _copy(self) -> _Reader:
-        other = _Reader(self.reading, self._text, self._offset, self._data)
+        other = _Reader(self.reading, self._text, self._offset, self._data, self._whole)
         other._shadow = self._shadow.fork(self._position)
         other._at, other._fed = self._at, self._fed
         return other

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import xgrammar
 
 from guided_grammar.watch.marks import Watch, watches, written
+from guided_grammar.watch.used import bits_of
 
 _WORDS = 9
 _FIRST_BYTE = written(Watch.ITEMS)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A mark that may stand somewhere, and what it writes there."""
+
+    watch: Watch
+    text: bytes
 
 
 class ShadowGrammar:
@@ -48,25 +58,42 @@ class Shadow:
         self._position += 1
         return True
 
-    def marks(self, position: int) -> tuple[list[Watch], bool]:
+    def marks(self, position: int) -> tuple[list[Mark], bool]:
         """(marks that may stand here, whether anything else may)."""
+        allowed = self.legal(position)
+        if not allowed >> _FIRST_BYTE & 1:
+            return [], True
+        found = [Mark(watch, text) for watch in self._kinds for text in self._sites(written(watch))]
+        return found, not found or allowed != 1 << _FIRST_BYTE
+
+    def legal(self, position: int) -> int:
+        """The bytes that may stand here, as bits."""
         self._back_to(position)
         self._bits.fill(0)
-        if not self._matcher.fill_next_token_bitmask(self._bits, 0):
-            return [], True
-        octets = self._bits.view(np.uint8)[0]
-        if not octets[_FIRST_BYTE // 8] >> (_FIRST_BYTE % 8) & 1:
-            return [], True
-        found = [watch for watch in self._kinds if self._is_mark(written(watch))]
-        return found, not found or int(np.unpackbits(octets).sum()) > 1
+        self._matcher.fill_next_token_bitmask(self._bits, 0)
+        return int.from_bytes(self._bits.tobytes()[:32], "little")
 
-    def _is_mark(self, text: bytes) -> bool:
-        """Free text would take the character twice."""
-        if not self._matcher.accept_string(text):
-            return False
-        again = self._matcher.accept_string(text)
-        self._matcher.rollback(2 if again else 1)
-        return not again
+    def _sites(self, kind: bytes) -> list[bytes]:
+        """The marks of a kind. Free text would take the first character of one twice."""
+        if not self._matcher.accept_string(kind):
+            return []
+        if self._matcher.accept_string(kind):
+            self._matcher.rollback(2)
+            return []
+        found = self._characters(kind, 3)
+        self._matcher.rollback(1)
+        return found
+
+    def _characters(self, text: bytes, left: int) -> list[bytes]:
+        """`text` with each way to go on by `left` bytes."""
+        if not left:
+            return [text]
+        found = []
+        for byte in bits_of(self.legal(self._position)):
+            if byte < 256 and self._matcher.accept_string(bytes((byte,))):
+                found += self._characters(text + bytes((byte,)), left - 1)
+                self._matcher.rollback(1)
+        return found
 
     def _back_to(self, position: int) -> None:
         if self._position > position:

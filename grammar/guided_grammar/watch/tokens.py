@@ -10,6 +10,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from guided_grammar.watch.used import Node, bits_of
+
 _ITEM = rb'\s*("[^"]*"|[^",\s]+[,\]}])'
 
 
@@ -36,7 +38,7 @@ class TokenIndex:
 
     Masks are int32 words as of `Session.fill`. outside, quoted: for each reach the tokens that have it when they begin
     outside of strings, and inside of one. enters: those that may open a watched container and fill it with two items.
-    wholes: those that may hold a whole string.
+    wholes: those that may hold a whole string. zeros: those of nothing but zeros and points.
     """
 
     def __init__(self, tokens: Sequence[bytes]) -> None:
@@ -47,21 +49,39 @@ class TokenIndex:
         self._by_text: dict[bytes, list[int]] = {}
         for token, id_ in pairs:
             self._by_text.setdefault(token, []).append(id_)
-        self._longest = max(map(len, self._sorted), default=0)
+        self.longest = max(map(len, self._sorted), default=0)
         self.outside = {reach: self._mask(shape) for reach, shape in _SHAPES.items()}
         self.quoted = {reach: self._mask(b'".*?' + shape) for reach, shape in _SHAPES.items()}
         self.enters, self.wholes = self._mask(rb"[\[{].*,"), self._mask(rb'".*"')
+        self.zeros = self._mask(rb"^[.0]+$")
 
-    def from_text(self, text: bytes) -> NDArray[np.int64]:
-        """Ids of the tokens that begin with `text`."""
-        low = bisect_left(self._sorted, text)
-        high = bisect_left(self._sorted, text + b"\xff" * (self._longest + 1), low)
-        return self._ids[low:high]
+    def through(self, node: Node, lead: bytes = b"") -> NDArray[np.int64]:
+        """Ids of the tokens that write `lead` and lead on from `node` to nothing but used items."""
+        found: list[NDArray[np.int64]] = []
+        spans = [(node, lead, *self._span(lead, 0, len(self._sorted)))]
+        while spans:
+            at, text, low, high = spans.pop()
+            for byte in bits_of(at.kills):
+                start, end = self._span(text + bytes((byte,)), low, high)
+                if start < end:
+                    found.append(self._ids[start:end])
+            for byte, child in at.children.items():
+                start, end = self._span(text + bytes((byte,)), low, high) if child.live else (0, 0)
+                if start < end:
+                    spans.append((child, text + bytes((byte,)), start, end))
+        return np.concatenate(found) if found else self._ids[:0]
+
+    def _span(self, text: bytes, low: int, high: int) -> tuple[int, int]:
+        """Of the sorted tokens between `low` and `high` those that begin with `text`."""
+        start = bisect_left(self._sorted, text, low, high)
+        if start == high or not self._sorted[start].startswith(text):
+            return start, start
+        return start, bisect_left(self._sorted, text + b"\xff" * (self.longest + 1), start, high)
 
     def towards(self, text: bytes) -> list[int]:
         """Ids of the tokens that `text` begins with."""
         found: list[int] = []
-        for length in range(1, min(len(text), self._longest) + 1):
+        for length in range(1, min(len(text), self.longest) + 1):
             found += self._by_text.get(text[:length], ())
         return found
 

@@ -1,69 +1,105 @@
-"""The items that a container already holds."""
+"""The items that a container already holds: what they equal, and which beginnings lead only to them."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from guided_grammar.watch.equal import endings, key, padded, parse
+from guided_grammar.watch.equal import endings, padded
+
+ALL_BYTES = (1 << 256) - 1
+_ENDS = 1 << ord(",") | 1 << ord("]")
+
+
+class Node:
+    """A beginning of used items, by bytes. Never changes.
+
+    kills: bytes (bits) that lead on only to used items. live: an item that is not used may still come of it.
+    is_bare: of a number or word, which a comma or bracket ends. exits: the bytes that the grammar allows here.
+    """
+
+    __slots__ = ("children", "exits", "is_used", "kills", "live")
+
+    def __init__(self, children: dict[int, Node], exits: int, is_bare: bool, is_used: bool) -> None:
+        self.children, self.exits, self.is_used = children, exits, is_used
+        self.kills = sum(1 << byte for byte, child in children.items() if not child.live)
+        if is_bare and is_used:
+            self.kills |= _ENDS
+        self.live = bool(exits & ~self.kills)
+
+
+LEAF = Node({}, 0, False, True)
+ROOT = Node({}, ALL_BYTES, False, False)
+
+
+def bits_of(value: int) -> Iterator[int]:
+    """The positions of the set bits of a number, ascending."""
+    while value:
+        lowest = value & -value
+        yield lowest.bit_length() - 1
+        value ^= lowest
+
+
+def _grown(root: Node, item: bytes, exits: Sequence[int] | None) -> Node:
+    """With one item more. exits: what was allowed before each of its bytes and behind it, None where all always are."""
+    is_bare = item[0] not in b'"[{'
+    path: list[Node | None] = [root]
+    for byte in item:
+        last = path[-1]
+        path.append(None if last is None else last.children.get(byte))
+    end = path.pop()
+    node = LEAF
+    if is_bare:
+        node = Node({} if end is None else end.children, ALL_BYTES if exits is None else exits[-1], True, True)
+    for index in range(len(item) - 1, -1, -1):
+        old = path[index]
+        children = {item[index]: node} if old is None else {**old.children, item[index]: node}
+        allowed = ALL_BYTES if exits is None else exits[index] if index else exits[0] & ~_ENDS
+        node = Node(children, allowed, is_bare and index > 0, old is not None and old.is_used)
+    return node
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """A used value that other texts than its own may mean. is_searched: they may leave nothing but themselves.
+
+    size: bytes of its text; no text of it is shorter.
+    """
+
+    value: Any
+    is_searched: bool
+    size: int
+
+    def endings(self, begun: bytes) -> list[bytes] | None:
+        """How `begun` may go on towards the value, None when it cannot come to mean it."""
+        if not isinstance(self.value, Decimal):
+            return endings(begun, self.value)
+        rests = [text[len(begun) :] for text in padded(self.value) if text.startswith(begun)]
+        return rests or None
 
 
 class Used:
     """Finished items of one container. Never changes; `add` makes a new one.
 
-    keys: what no further item may equal. live: positions known not to be at a dead end, by the beginning written.
+    keys: what no further item may equal. root: their texts. values: those that may be spelled otherwise.
+    live: beginnings of other spellings that were found to lead on.
     """
 
-    __slots__ = ("_texts", "_values", "keys", "live")
+    __slots__ = ("keys", "live", "root", "values")
 
-    def __init__(self, keys: frozenset[Any] = frozenset(), texts: tuple[bytes, ...] = (), values: tuple[Any, ...] = ()):
-        self.keys, self._texts, self._values = keys, texts, values
+    def __init__(self, keys: frozenset[Any] = frozenset(), root: Node = ROOT, values: tuple[Spelled, ...] = ()) -> None:
+        self.keys, self.root, self.values = keys, root, values
         self.live: set[bytes] = set()
 
-    def add(self, item: bytes, by_value: bool, keeps: bool) -> Used | None:
-        """With one item more; None when it equals one of them. keeps: what was live before stays so, but for the
-        beginnings of `item`."""
-        value = parse(item) if by_value else None
-        name = key(value) if by_value else item
-        if name in self.keys:
-            return None
-        texts = list(self._texts)
-        for text in _paths(item, value) if by_value else (item,):
-            insort(texts, text)
-        values = (*self._values, value) if isinstance(value, list | dict) else self._values
-        used = Used(self.keys | {name}, tuple(texts), values)
-        if keeps and not by_value:
-            used.live = {text for text in self.live if not item.startswith(text.lstrip(b", "))}
-        return used
+    def add(self, name: Any, item: bytes, exits: Sequence[int] | None) -> Used:
+        """With one item more. exits: as of `Node`, before each byte of it and behind it; None where all always are."""
+        return Used(self.keys | {name}, _grown(self.root, item, exits), self.values)
 
-    def texts(self, begun: bytes) -> list[bytes]:
-        """Used texts that begin like this, those of numbers also with zeros behind their point."""
-        found = []
-        at = bisect_left(self._texts, begun)
-        while at < len(self._texts) and self._texts[at].startswith(begun):
-            found.append(self._texts[at])
-            at += 1
-        return found
-
-    def rests(self, begun: bytes) -> list[bytes]:
-        """How `begun` may go on towards the text or value of a used item."""
-        rests = [text[len(begun) :] for text in self.texts(begun)]
-        for value in self._values:
-            rests += endings(begun, value) or ()
-        return rests
-
-    def is_near(self, begun: bytes) -> bool:
-        """Whether `begun` is a beginning of a used item, in any spelling."""
-        at = bisect_left(self._texts, begun)
-        if at < len(self._texts) and self._texts[at].startswith(begun):
-            return True
-        return any(endings(begun, value) is not None for value in self._values)
+    def add_value(self, spelled: Spelled) -> Used:
+        """With another way to look at an item that is in it."""
+        return Used(self.keys, self.root, (*self.values, spelled))
 
 
-NONE = Used()
-
-
-def _paths(item: bytes, value: Any) -> list[bytes]:
-    if isinstance(value, bool) or value is None or isinstance(value, str | list | dict):
-        return [item]
-    return padded(value)
+NOTHING_USED = Used()
