@@ -193,6 +193,7 @@ def literals(values: Iterable[str], budget: Budget) -> Dfa:
     alphabet, members = partition(((code, code),) for code in codes)
     atoms = {codes[index]: atom for atom, inside in enumerate(members) for index in inside}
     rows: list[Row] = [(DEAD, tuple(sorted((atoms[c], t) for c, t in node.items()))) for node in trie]
+    budget.spend(len(trie))
     return make(alphabet, rows, accepting, budget)
 
 

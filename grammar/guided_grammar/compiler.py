@@ -18,6 +18,7 @@ from guided_grammar.formats import tool_format
 from guided_grammar.gbnf import parse_gbnf
 from guided_grammar.ir import Expr, Rules, alt
 from guided_grammar.limits import DEFAULT_LIMITS, Limits
+from guided_grammar.place import Place
 from guided_grammar.reach import reach
 from guided_grammar.regex import regex_expr
 from guided_grammar.schema import compile_into
@@ -49,10 +50,16 @@ def compile_spec(spec: GrammarSpec, limits: Limits = DEFAULT_LIMITS) -> Compiled
     return Compiled(text, tool_format(spec.value["format"]).markers if spec.kind is Kind.TOOLS else frozenset())
 
 
+_FIELDS = {Kind.REGEX: "guided_regex", Kind.GBNF: "gbnf", Kind.CHOICE: "choice", Kind.TOOLS: "tools"}
+"""What a refusal names that no part of the constraint explains."""
+
+
 def rules_of(spec: GrammarSpec, limits: Limits = DEFAULT_LIMITS) -> tuple[Rules, Expr]:
     """The rules and the root that `compile_spec` emits. Raises its errors, or RecursionError."""
-    rules = Rules()
-    return rules, _expr(spec, rules, Budget(limits), limits)
+    budget = Budget(limits)
+    rules = Rules(budget.places)
+    budget.places.current = Place(_FIELDS.get(spec.kind, "schema"))
+    return rules, _expr(spec, rules, budget, limits)
 
 
 def _expr(spec: GrammarSpec, rules: Rules, budget: Budget, limits: Limits) -> Expr:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from guided_grammar.errors import LimitExceeded, UnsatisfiableConstraint
 from guided_grammar.ir import NOTHING, Alt, Chars, Dispatch, Expr, Ref, Repeat, Rules, Seq, Text, alt, repeat, seq
 from guided_grammar.limits import DEFAULT_LIMITS, Limits
+from guided_grammar.place import Place
 from guided_grammar.ranges import MAX_SCALAR, Ranges, size
 from guided_grammar.reach import Reach, reach
 
@@ -48,6 +49,8 @@ class _Emitter:
         self._queue: list[tuple[str, Expr]] = []
         self._lines: list[str] = []
         self._size = 0
+        self._sizes: dict[Place, int] = {}
+        self._place = Place()
         self._num_chained = 0
 
     def run(self, root: Expr) -> str:
@@ -56,6 +59,7 @@ class _Emitter:
         self._queue.append(("root", root))
         while self._queue:
             name, body = self._queue.pop()
+            self._place = self._rules.origin(name)
             kept = _prune(body, self._reach.alive) if self._reach.dead else body
             self._line(name, self._write(kept, 0))
         return "".join(self._lines)
@@ -116,9 +120,12 @@ class _Emitter:
 
     def _line(self, name: str, body: str) -> None:
         line = f"{name} ::= {body}\n"
-        self._size += len(line.encode())
+        size = len(line.encode())
+        self._size += size
+        self._sizes[self._place] = self._sizes.get(self._place, 0) + size
         if self._size > self._limits.emitted_bytes:
-            raise LimitExceeded("emitted grammar bytes", self._limits.emitted_bytes, None)
+            largest = max(self._sizes, key=lambda place: self._sizes[place])
+            raise largest.blame(LimitExceeded("emitted grammar bytes", self._limits.emitted_bytes, None))
         self._lines.append(line)
 
 

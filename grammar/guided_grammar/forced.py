@@ -26,9 +26,11 @@ _CHOICE: Measured = (False, 0, 0.0)
 def check_forced(rules: Rules, root: Expr, found: Reach, limits: Limits) -> None:
     """Raises LimitExceeded when some part of the grammar may force more than `limits.forced_characters`."""
     measured = _measured(rules, found)
-    worst = max([_measure(root, measured)[2], *(worst for _, _, worst in measured.values())])
-    if worst > limits.forced_characters:
-        raise LimitExceeded("forced characters", limits.forced_characters, int(worst))
+    parts = [*((name, worst) for name, (_, _, worst) in measured.items()), ("", _measure(root, measured)[2])]
+    first = next((name for name, worst in parts if worst > limits.forced_characters), None)
+    if first is not None:
+        got = int(max(worst for _, worst in parts))
+        raise rules.origin(first).blame(LimitExceeded("forced characters", limits.forced_characters, got))
 
 
 def _measured(rules: Rules, found: Reach) -> dict[str, Measured]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from guided_grammar.place import Place, Places
 from guided_grammar.ranges import Ranges, normalise, union
 
 
@@ -160,9 +161,14 @@ def refs(expr: Expr) -> Iterator[str]:
 
 
 class Rules:
-    """Named rules, the one owner of their names. Equal expressions added twice share one rule."""
+    """Named rules, the one owner of their names. Equal expressions added twice share one rule.
 
-    def __init__(self) -> None:
+    places: says for what part of a constraint a rule is named, the first one where several share it.
+    """
+
+    def __init__(self, places: Places | None = None) -> None:
+        self._places = places or Places()
+        self._origins: dict[str, Place] = {}
         self._bodies: dict[str, Expr | None] = {}
         self._names: dict[Expr, Ref] = {}
 
@@ -180,6 +186,7 @@ class Rules:
         """A name for a rule that is defined later (recursion)."""
         ref = Ref(f"{hint}_{len(self._bodies)}")
         self._bodies[ref.name] = None
+        self._origins[ref.name] = self._places.current
         return ref
 
     def define(self, ref: Ref, expr: Expr) -> None:
@@ -192,6 +199,10 @@ class Rules:
         body = self._bodies[ref.name]
         assert body is not None, ref.name
         return body
+
+    def origin(self, name: str) -> Place:
+        """The part of the constraint that a rule was first named for, of a name that is no rule's the current one."""
+        return self._origins.get(name, self._places.current)
 
     def __len__(self) -> int:
         return len(self._bodies)

@@ -129,7 +129,8 @@ def _arguments(row: ToolFormat, tool: Tool, rules: Rules, budget: Budget, limits
         if size > limits.schema_bytes:
             raise LimitExceeded("schema bytes", limits.schema_bytes, size, keyword="parameters")
         write = WRITERS[row.style]
-        return rules.add(write(row, of_objects(tool.parameters), rules, budget, limits), "arguments")
+        with budget.places.within("parameters", path, f"tool {tool.name!r}"):
+            return rules.add(write(row, of_objects(tool.parameters), rules, budget, limits), "arguments")
     except GrammarError as error:
         raise _located(error, tool, path) from None
 

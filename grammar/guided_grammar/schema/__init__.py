@@ -22,8 +22,9 @@ def compile_schema(schema: Any, limits: Limits = DEFAULT_LIMITS, *, order: str =
     Drafts 4 to 2020-12 by `$schema` (default 2020-12). Formats are asserted, unknown keywords are annotations.
     Raises InvalidConstraint, UnsupportedConstraint, UnsatisfiableConstraint or LimitExceeded.
     """
-    rules = Rules()
-    return to_ebnf(rules, compile_into(schema, rules, Budget(limits), limits, order), limits)
+    budget = Budget(limits)
+    rules = Rules(budget.places)
+    return to_ebnf(rules, compile_into(schema, rules, budget, limits, order), limits)
 
 
 def compile_into(schema: Any, rules: Rules, budget: Budget, limits: Limits, order: str = "declared") -> Expr:

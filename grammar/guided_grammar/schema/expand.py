@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from guided_grammar.budget import Budget
-from guided_grammar.errors import InvalidConstraint, UnsupportedConstraint
+from guided_grammar.errors import GrammarError, InvalidConstraint, UnsupportedConstraint
 from guided_grammar.schema import arrays, combinators, keywords, objects, values
 from guided_grammar.schema.dialect import Draft
 from guided_grammar.schema.document import Document, Node
@@ -18,6 +19,25 @@ from guided_grammar.schema.reading import applies
 from guided_grammar.schema.values import ALL, Values
 
 _MAX_NESTING = 4
+_COSTLY = (
+    *(
+        "pattern",
+        "format",
+        "maxLength",
+        "minLength",
+        "multipleOf",
+        "enum",
+        "const",
+        "oneOf",
+        "anyOf",
+        "allOf",
+        "not",
+        "if",
+    ),
+    *("uniqueItems", "contains", "maxItems", "minItems", "prefixItems", "items"),
+    *("minProperties", "maxProperties", "patternProperties", "propertyNames", "properties", "additionalProperties"),
+)
+"""The keywords whose grammar may be large, the likeliest first: what a refusal by size names."""
 
 
 class _Endless(InvalidConstraint):
@@ -77,11 +97,12 @@ class Expander:
         """The set that `formula` stands for; children unexpanded."""
         found = self._formulas.get(formula)
         if found is None:
-            found = values.NONE
-            for clause in sorted(formula, key=sorted):
-                found = values.unite(found, self._clause(clause), self.budget)
-            self._formulas[formula] = values.forget(found, self.budget)
-            found = self._formulas[formula] = self.feasible(values.forget(found, self.budget))
+            with self.budget.places.at(*self._spot(formula)):
+                found = values.NONE
+                for clause in sorted(formula, key=sorted):
+                    found = values.unite(found, self._clause(clause), self.budget)
+                self._formulas[formula] = values.forget(found, self.budget)
+                found = self._formulas[formula] = self.feasible(values.forget(found, self.budget))
         return found
 
     def _clause(self, clause: frozenset[int]) -> Values:
@@ -99,11 +120,29 @@ class Expander:
                 raise _Endless("refers to itself without end", keyword="$ref", path=node.path)
             self._open.add(atom)
             try:
-                self.budget.spend(10, path=node.path)
                 found = self._atoms[atom] = self.feasible(self._node(node))
             finally:
                 self._open.discard(atom)
         return found
+
+    @contextmanager
+    def place(self, formula: Formula) -> Iterator[None]:
+        """What is done inside is done for `formula`; an error that names a keyword only is placed there."""
+        keyword, path = self._spot(formula)
+        try:
+            with self.budget.places.at(keyword, path):
+                yield
+        except GrammarError as error:
+            if error.keyword and not error.path:
+                error.path = path
+                error.args = (error.message,)
+            raise
+
+    def _spot(self, formula: Formula) -> tuple[str, str]:
+        """The keyword and the path that stand for a formula."""
+        node = self._nodes[min((abs(atom) for clause in formula for atom in clause), default=0)]
+        stated = node.schema if isinstance(node.schema, dict) else {}
+        return next((keyword for keyword in _COSTLY if keyword in stated), "schema"), node.path
 
     def in_place(self, parent: Node, steps: tuple[str, ...], schema: Any) -> Values:
         """The values of a subschema that judges the same instance, marks for `unevaluated*` included."""
@@ -130,6 +169,11 @@ class Expander:
         return self.feasible(values.conjoin(given, self._marked(formula), self.budget))
 
     def _node(self, node: Node, given: Values = ALL) -> Values:
+        with self.budget.places.at("schema", node.path):
+            self.budget.spend(10)
+            return self._narrowed(node, given)
+
+    def _narrowed(self, node: Node, given: Values) -> Values:
         schema = node.schema
         if node.draft is Draft.D3:
             raise UnsupportedConstraint("draft 3 is not supported", keyword="$schema", path=node.path)
@@ -147,7 +191,8 @@ class Expander:
             handler = handlers.get(keyword)
             if handler is not None and handler not in done and applies(node, keyword):
                 done.add(handler)
-                result = handler(self, node, result)
+                with self.budget.places.at(keyword, node.path):
+                    result = handler(self, node, result)
         return result
 
     def reference(self, node: Node, keyword: str) -> Values:

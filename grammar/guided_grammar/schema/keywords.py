@@ -35,7 +35,8 @@ def scalars(expander: Expander, node: Node) -> Values:
         options = node.schema["enum"]
         if not isinstance(options, list):
             raise InvalidConstraint("must be an array", keyword="enum", path=node.path)
-        result = values.conjoin(result, constants(expander, options, "enum", node), expander.budget)
+        with expander.budget.places.at("enum", node.path):
+            result = values.conjoin(result, constants(expander, options, "enum", node), expander.budget)
     if applies(node, "const"):
         one = constants(expander, [node.schema["const"]], "const", node)
         result = values.conjoin(result, one, expander.budget)
@@ -99,7 +100,7 @@ def constants(expander: Expander, options: list[Any], keyword: str, node: Node) 
         null,
         frozenset(booleans),
         Numbers.of(numbers) if numbers else Numbers.NONE,
-        Strings.of(strings) if strings else Strings.NONE,
+        Strings.of(strings, expander.budget) if strings else Strings.NONE,
         tuple(dict.fromkeys(lists)),
         tuple(dict.fromkeys(maps)),
     )
@@ -132,17 +133,19 @@ def _strings(expander: Expander, node: Node, strings: Strings) -> Strings:
     if low or high is not None:
         if high is not None and high < low:
             return Strings.NONE
-        strings = strings.intersect(Strings.length(low, high), expander.budget)
+        with expander.budget.places.at("minLength" if high is None else "maxLength", node.path):
+            strings = strings.intersect(Strings.length(low, high), expander.budget)
     for keyword in ("pattern", "format"):
         if keyword not in node.schema:
             continue
         value = node.schema[keyword]
         if not isinstance(value, str):
             raise InvalidConstraint("must be a string", keyword=keyword, path=node.path)
-        if keyword == "pattern":
-            strings = strings.intersect(Strings.pattern(value, expander.budget, node.path), expander.budget)
-        elif value in KNOWN_FORMATS:
-            strings = strings.intersect(Strings.format(value, expander.budget, node.path), expander.budget)
+        with expander.budget.places.at(keyword, node.path):
+            if keyword == "pattern":
+                strings = strings.intersect(Strings.pattern(value, expander.budget, node.path), expander.budget)
+            elif value in KNOWN_FORMATS:
+                strings = strings.intersect(Strings.format(value, expander.budget, node.path), expander.budget)
     return _content(expander, node, strings) if node.draft is Draft.D7 else strings
 
 

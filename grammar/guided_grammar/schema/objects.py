@@ -27,10 +27,11 @@ class Keys:
 
     def exact(self, budget: Budget) -> Strings:
         """The same set with the exceptions taken out."""
+        budget.spend(4 * len(self.without))
         listed = [key for key in self.without if self.strings.contains(key)]
         if not listed:
             return self.strings
-        return self.strings.intersect(Strings.of(listed).complement(budget), budget)
+        return self.strings.intersect(Strings.of(listed, budget).complement(budget), budget)
 
 
 @dataclass(frozen=True)

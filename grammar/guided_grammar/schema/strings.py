@@ -89,9 +89,9 @@ class Strings:
     NONE: ClassVar[Strings]
 
     @staticmethod
-    def of(values: Iterable[str]) -> Strings:
+    def of(values: Iterable[str], budget: Budget | None = None) -> Strings:
         """Exactly these values; a value with a lone surrogate cannot be written and is left out."""
-        return Strings(_simplified([Piece(automata.literals(values, Budget()))]))
+        return Strings(_simplified([Piece(automata.literals(values, budget or Budget()))]))
 
     @staticmethod
     def length(low: int, high: int | None) -> Strings:
