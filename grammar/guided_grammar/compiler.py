@@ -23,6 +23,7 @@ from guided_grammar.reach import reach
 from guided_grammar.regex import regex_expr
 from guided_grammar.schema import compile_into
 from guided_grammar.spec import GrammarSpec, Kind
+from guided_grammar.structural_tag import structural_expr
 from guided_grammar.tools import tools_expr
 
 
@@ -50,7 +51,13 @@ def compile_spec(spec: GrammarSpec, limits: Limits = DEFAULT_LIMITS) -> Compiled
     return Compiled(text, tool_format(spec.value["format"]).markers if spec.kind is Kind.TOOLS else frozenset())
 
 
-_FIELDS = {Kind.REGEX: "guided_regex", Kind.GBNF: "gbnf", Kind.CHOICE: "choice", Kind.TOOLS: "tools"}
+_FIELDS = {
+    Kind.REGEX: "guided_regex",
+    Kind.GBNF: "gbnf",
+    Kind.CHOICE: "choice",
+    Kind.TOOLS: "tools",
+    Kind.STRUCTURAL_TAG: "structural_tag",
+}
 """What a refusal names that no part of the constraint explains."""
 
 
@@ -78,6 +85,8 @@ def _expr(spec: GrammarSpec, rules: Rules, budget: Budget, limits: Limits) -> Ex
             return choice_expr(spec.value, rules, limits)
         case Kind.TOOLS:
             return _calls_expr(spec.value, rules, budget, limits)
+        case Kind.STRUCTURAL_TAG:
+            return structural_expr(spec.value, rules, budget, limits)
     raise InvalidConstraint(f"{spec.kind.value} has no grammar", keyword="constraint")
 
 

@@ -21,6 +21,7 @@ class Kind(str, Enum):
     GBNF = "gbnf"
     CHOICE = "choice"
     TOOLS = "tools"
+    STRUCTURAL_TAG = "structural_tag"
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class GrammarSpec:
     regex        str: anchored at both ends, over UTF-8 bytes
     gbnf         str: a GBNF grammar with a rule `root`
     choice       list[str]: the output is exactly one of them
+    structural_tag  {"structures": [...], "triggers": [...]} or {"format": {...}}: see `structural_tag`
     tools        {"format": str, "tools": [{"name", "parameters", "strict"}],
                   "choice": "auto" | "required" | {"name": str}, "parallel": bool,
                   "or": optional {"kind", "value"} of another spec: the answer is calls or meets that one}

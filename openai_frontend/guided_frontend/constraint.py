@@ -64,8 +64,15 @@ def of_text(body: Generation) -> Constraint:
     if found:
         return found[0]
     wanted = body.response_format
-    if wanted is None or wanted.type == "text":
+    if wanted is None:
         return Constraint()
+    if wanted.type != "structural_tag" and wanted.structural_tag:
+        name = next(iter(wanted.structural_tag))
+        raise BadRequest(f"response_format.{name} needs type structural_tag", f"response_format.{name}")
+    if wanted.type == "text":
+        return Constraint()
+    if wanted.type == "structural_tag":
+        return Constraint(GrammarSpec(Kind.STRUCTURAL_TAG, wanted.structural_tag), "response_format")
     if wanted.type == "json_object":
         return Constraint(GrammarSpec(Kind.JSON_OBJECT), "response_format")
     if wanted.json_schema is None or wanted.json_schema.schema_ is None:
@@ -74,7 +81,7 @@ def of_text(body: Generation) -> Constraint:
     return Constraint(GrammarSpec(Kind.JSON_SCHEMA, {"schema": schema, "order": "declared"}), "response_format")
 
 
-_ORDER = (Kind.CHOICE, Kind.REGEX, Kind.GBNF, Kind.JSON_SCHEMA, Kind.JSON_OBJECT)
+_ORDER = (Kind.CHOICE, Kind.REGEX, Kind.GBNF, Kind.JSON_SCHEMA, Kind.JSON_OBJECT, Kind.STRUCTURAL_TAG)
 
 
 def _guided(body: Generation) -> Iterator[Constraint]:
@@ -87,9 +94,13 @@ def _structured(body: Structured | None) -> Iterator[Constraint]:
     found = list(_text_kinds("structured_outputs.", body.choice, body.regex, body.grammar, body.json_))
     if body.json_object:
         found.append(Constraint(GrammarSpec(Kind.JSON_OBJECT), "structured_outputs.json_object"))
+    if body.structural_tag is not None:
+        tag = _loaded(body.structural_tag, "structured_outputs.structural_tag")
+        found.append(Constraint(GrammarSpec(Kind.STRUCTURAL_TAG, tag), "structured_outputs.structural_tag"))
     if len(found) != 1:
         raise BadRequest(
-            f"structured_outputs must hold exactly one of json, regex, choice, grammar, json_object; got {len(found)}",
+            "structured_outputs must hold exactly one of json, regex, choice, grammar, json_object, structural_tag;"
+            f" got {len(found)}",
             "structured_outputs",
         )
     yield found[0]
@@ -111,14 +122,20 @@ def _text_kinds(
 
 def _schema(value: Any, field: str) -> dict[str, Any] | bool:
     """A schema, which may come as the text of one."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise BadRequest(f"{field} is not the JSON of a schema: {error}", field) from None
+    value = _loaded(value, field)
     if not isinstance(value, (dict, bool)):
         raise BadRequest(f"{field} must be a JSON Schema: an object, true or false", field)
     return value
+
+
+def _loaded(value: Any, field: str) -> Any:
+    """A JSON value that may come as its text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"{field} is not JSON: {error}", field) from None
 
 
 def _check_tools(tools: Sequence[Tool]) -> None:

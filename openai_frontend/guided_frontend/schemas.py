@@ -102,8 +102,17 @@ class JsonSchema(Fields):
 
 
 class ResponseFormat(Fields):
-    type: Literal["text", "json_object", "json_schema"]
+    type: Literal["text", "json_object", "json_schema", "structural_tag"]
     json_schema: JsonSchema | None = None
+    structures: list[Any] | None = None
+    triggers: list[str] | None = None
+    format: dict[str, Any] | None = None
+
+    @property
+    def structural_tag(self) -> dict[str, Any]:
+        """The fields that only this type has."""
+        found = {"structures": self.structures, "triggers": self.triggers, "format": self.format}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 class StreamOptions(Fields):
@@ -119,6 +128,7 @@ class Structured(Fields):
     choice: list[str] | None = None
     grammar: str | None = None
     json_object: bool | None = None
+    structural_tag: str | dict[str, Any] | None = None
 
 
 class Generation(Fields):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from itertools import combinations
 from typing import Any
 
@@ -18,6 +19,7 @@ JSON = {"guided_json": SCHEMA}
 FORMAT = {"response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": False, "schema": SCHEMA}}}
 IN_ORDER = [CHOICE, REGEX, GRAMMAR, JSON, FORMAT]
 KINDS = [Kind.CHOICE, Kind.REGEX, Kind.GBNF, Kind.JSON_SCHEMA, Kind.JSON_SCHEMA]
+TAGS: dict[str, Any] = {"structures": [{"begin": "<a>", "schema": {}, "end": "</a>"}], "triggers": ["<"]}
 
 
 def tool(name: str, **fields: Any) -> dict[str, Any]:
@@ -135,7 +137,13 @@ def test_f24_f25_f83_auto_without_tool_calling_constrains_and_shows_nothing() ->
         ({"tool_choice": "required"}, "needs tools"),
         ({"tools": [tool("f"), tool("f")]}, "twice"),
         ({"response_format": {"type": "json_schema"}}, "json_schema.schema is required"),
-        ({"guided_json": "{"}, "not the JSON of a schema"),
+        ({"guided_json": "{"}, "guided_json is not JSON"),
+        ({"structured_outputs": {"structural_tag": "{"}}, "structural_tag is not JSON"),
+        (
+            {"response_format": {"type": "text", "triggers": ["<"]}},
+            "response_format.triggers needs type structural_tag",
+        ),
+        ({"structured_outputs": {"structural_tag": {}, "regex": "a"}}, "exactly one"),
         ({"guided_json": 3}, "must be a JSON Schema"),
         ({"structured_outputs": {"regex": "a", "choice": ["b"]}}, "exactly one"),
         ({"structured_outputs": {}}, "exactly one"),
@@ -154,8 +162,10 @@ def test_a_request_that_contradicts_itself_is_refused(fields: dict[str, Any], wo
         ({"grammar": 'root ::= "x"'}, GRAMMAR),
         ({"json": SCHEMA}, JSON),
         ({"json_object": True}, {"response_format": {"type": "json_object"}}),
+        ({"structural_tag": TAGS}, {"response_format": {"type": "structural_tag", **TAGS}}),
+        ({"structural_tag": json.dumps(TAGS)}, {"response_format": {"type": "structural_tag", **TAGS}}),
     ],
-    ids=["choice", "regex", "grammar", "json", "json_object"],
+    ids=["choice", "regex", "grammar", "json", "json_object", "structural_tag", "structural_tag_text"],
 )
 def test_structured_outputs_is_another_spelling(spelled: dict[str, Any], guided: dict[str, Any]) -> None:
     assert of(structured_outputs=spelled).spec == of(**guided).spec
@@ -167,6 +177,7 @@ def test_structured_outputs_is_another_spelling(spelled: dict[str, Any], guided:
         ({}, FREE),
         ({"response_format": {"type": "text"}}, FREE),
         ({"response_format": {"type": "json_object"}}, GrammarSpec(Kind.JSON_OBJECT)),
+        ({"response_format": {"type": "structural_tag", **TAGS}}, GrammarSpec(Kind.STRUCTURAL_TAG, TAGS)),
         (FORMAT, GrammarSpec(Kind.JSON_SCHEMA, {"schema": SCHEMA, "order": "declared"})),
         (JSON, GrammarSpec(Kind.JSON_SCHEMA, {"schema": SCHEMA, "order": "sorted"})),
         ({"guided_json": True}, GrammarSpec(Kind.JSON_SCHEMA, {"schema": True, "order": "sorted"})),
