@@ -118,7 +118,7 @@ def test_a_known_constraint_took_no_time(checker: ConstraintChecker) -> None:
 
 
 def test_a_refusal_names_the_field_the_value_and_the_limit(checker: ConstraintChecker) -> None:
-    with pytest.raises(BadRequest, match="guided_regex.*: regex bytes limit is 4096, got 4097") as caught:
+    with pytest.raises(BadRequest, match=r"guided_regex.*: regex bytes limit is 4096, got 4097") as caught:
         asyncio.run(checker.check(GrammarSpec(Kind.REGEX, "a" * 4097), "guided_regex"))
     assert caught.value.param == "guided_regex"
 
