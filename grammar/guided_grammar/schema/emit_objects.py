@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from guided_grammar.errors import LimitExceeded, UnsupportedConstraint
 from guided_grammar.ir import EMPTY, NOTHING, Expr, alt, repeat, seq, text
 from guided_grammar.schema.emit_keys import key_text
+from guided_grammar.schema.emit_witnesses import Witnesses
 from guided_grammar.schema.formula import both
 from guided_grammar.schema.objects import Keys, ObjectPart
 from guided_grammar.schema.room import ENDLESS, is_open, num_strings
@@ -28,11 +29,15 @@ def objects(emitter: Emitter, part: ObjectPart) -> Expr:
 
 def _keys_watch(emitter: Emitter, settled: Settled) -> Watch:
     """How to watch the names that are not declared."""
-    names = [keys.strings if keys.strings.is_any() else keys.exact(emitter.budget) for keys, _ in settled.others]
+    known = [keys for keys, _ in settled.others]
+    known += [keys.both(wanted, emitter.budget) for keys in known for wanted, _ in settled.witnesses]
+    names = [keys.strings if keys.strings.is_any() else keys.exact(emitter.budget) for keys in known]
     if all(map(is_open, names)):
         return Watch.KEYS | Watch.ENDLESS
     is_endless = any(num_strings(strings, ENDLESS) >= ENDLESS for strings in names)
-    return Watch.KEYS | Watch.CHECK | (Watch.ENDLESS if is_endless else Watch(0))
+    found = Watch.KEYS | Watch.CHECK | (Watch.ENDLESS if is_endless else Watch(0))
+    # what may be written while declared names still can is no measure of what may be later
+    return found | Watch.SEARCH if settled.witnesses or settled.named else found
 
 
 class _Writer:
@@ -55,12 +60,22 @@ class _Writer:
         self._pairs = [
             seq(self._emitter.keys.write(keys), self._emitter.value(formula)) for keys, formula in self._settled.others
         ]
+        self._witnesses = self._counted_witnesses()
         tails = [self._others(count) for count in range(self._cap + 1)]
         for index, (key, formula, required) in reversed(list(enumerate(self._settled.named))):
             pair = seq(key_text(key), self._emitter.value(formula))
             tails = [self._step(index, pair, required, count, tails) for count in range(min(index, self._cap) + 1)]
         mark = self._emitter.watch(_keys_watch(self._emitter, self._settled)) if self._is_watched else EMPTY
         return seq(mark, tails[0])
+
+    def _counted_witnesses(self) -> Witnesses | None:
+        """None where a single demand can be met without telling names apart, or there is none."""
+        num = len(self._settled.witnesses)
+        if num == 0 or (num == 1 and self._high is None and self._low <= 1):
+            return None
+        found = Witnesses(self._emitter, self._settled, self._pairs, self._cap, self._high, self._free)
+        self._is_watched = True
+        return found
 
     def _step(self, index: int, pair: Expr, required: bool, count: int, tails: list[Expr]) -> Expr:
         self._emitter.budget.spend(2, "properties")
@@ -72,8 +87,12 @@ class _Writer:
 
     def _others(self, count: int) -> Expr:
         """The undeclared properties after `count` declared ones, and the closing brace."""
-        if self._settled.witnesses:
-            return self._witnessed(count)
+        if self._witnesses is not None:
+            return self._witnesses.run(count)
+        return self._witnessed(count) if self._settled.witnesses else self._free(count)
+
+    def _free(self, count: int) -> Expr:
+        """The same without demands on them, or with all demands met."""
         missing = max(0, self._low - count)
         if not self._pairs:
             return _CLOSE if not missing else NOTHING
@@ -102,8 +121,6 @@ class _Writer:
     def _witnessed(self, count: int) -> Expr:
         """One of the others is the witness: the last of its names, as later duplicates replace earlier ones."""
         settled = self._settled
-        if len(settled.witnesses) > 1 or self._high is not None or self._low > 1:
-            raise UnsupportedConstraint("asks too much of undeclared properties at once", keyword="not")
         ((names, formula),) = settled.witnesses
         proofs, after = [], []
         for keys, value in settled.others:

@@ -50,12 +50,15 @@ def _occurs(pair: tuple[Keys, Formula], expander: Expander) -> bool:
 
 
 def spell_out(part: ObjectPart, expander: Expander) -> ObjectPart:
-    """The same set with required names, and classes of few names, as declared ones."""
+    """The same set with required names, and classes and demands of few names, as declared ones."""
     extra = {key: part.value(key) for key in sorted(part.required) if key not in part.table}
     if part.default == FALSE:
         for strings, _ in part.classes:
             names = strings.finite(_MAX_LISTED)
             extra |= {name: part.value(name) for name in names or () if name not in part.table}
+    for keys, _ in part.some:
+        names = keys.exact(expander.budget).finite(_MAX_LISTED)
+        extra |= {name: part.value(name) for name in names or () if name not in part.table}
     return replace(part, props=part.props + tuple(extra.items()))
 
 
