@@ -84,7 +84,7 @@ class Room:
         if self.has(formula, ENDLESS):
             found |= Watch.ENDLESS
         grows = all(map(self._array_grows, values.arrays)) and all(map(self._object_grows, values.objects))
-        return found | Watch.GROWS if grows else found
+        return found & ~Watch.SEARCH | Watch.GROWS if grows else found
 
     def _spellings(self, items: Formula) -> Watch:
         """VALUE where equal values may have several texts, SEARCH where that is not only by undeclared names."""

@@ -10,18 +10,11 @@ from typing import Any
 _WORDS = re.compile(r'"(?:[^"\\]|\\.)*"|True|False|None', re.DOTALL)
 _JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
 _NUMERIC = b"-.0123456789"
+_ZEROS = b"0" * 24
 
-
-def write(value: Any) -> str:
-    """One JSON text of a value."""
-    match value:
-        case dict():
-            return "{" + ", ".join(f"{write(name)}: {write(item)}" for name, item in value.items()) + "}"
-        case list():
-            return "[" + ", ".join(map(write, value)) + "]"
-        case Decimal():
-            return padded(value)[0].decode()
-    return json.dumps(value, ensure_ascii=False)
+Form = Any
+"""A value made ready for `endings`: dict[name as written with its colon, Form], list[Form], Decimal, or a tuple of the
+texts of a scalar."""
 
 
 def parse(text: bytes) -> Any:
@@ -43,22 +36,46 @@ def key(value: Any) -> Any:
             return value
 
 
+def form(value: Any) -> Form:
+    """What `endings` needs of a value of `parse`."""
+    match value:
+        case dict():
+            return {_quoted(name) + b": ": form(item) for name, item in value.items()}
+        case list():
+            return [form(item) for item in value]
+        case str():
+            return (_quoted(value),)
+        case Decimal():
+            return value
+    return json.dumps(value).encode(), str(value).encode()
+
+
+def _quoted(value: str) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def padded(value: Decimal) -> list[bytes]:
+    """Spellings of a number, the last one with many zeros behind its point: each other one is a beginning of it."""
+    plain = format(value.normalize(), "f").encode()
+    return [plain, plain + (b"" if b"." in plain else b".") + _ZEROS]
+
+
 class _Apart(Exception):
     """The text can no longer become the value."""
 
 
 class _Ends(Exception):
-    """The text ends inside; `rests` are the ways to go on to the end of the present scalar, name or bracket."""
+    """The text ends inside; `rests` are the ways to go on to the end of the present scalar, member or bracket."""
 
     def __init__(self, rests: list[bytes]) -> None:
         self.rests = rests
 
 
-def endings(text: bytes, value: Any) -> list[bytes] | None:
-    """How a proper beginning `text` of an item that is an array or object may go on towards `value`, one scalar, name
-    or bracket ahead; None when it cannot come to mean `value`."""
+def endings(text: bytes, wanted: Form) -> list[bytes] | None:
+    """How a beginning `text` may go on towards a value, one scalar, member or bracket ahead; None when it cannot come
+    to mean it."""
     try:
-        _follow(text, 0, value)
+        _follow(text, 0, wanted)
     except _Ends as end:
         return end.rests
     except _Apart:
@@ -66,29 +83,25 @@ def endings(text: bytes, value: Any) -> list[bytes] | None:
     return [b""]
 
 
-def _follow(text: bytes, at: int, value: Any) -> int:
-    """The offset behind `value` in `text`."""
-    match value:
+def _follow(text: bytes, at: int, wanted: Form) -> int:
+    """The offset behind the value in `text`."""
+    match wanted:
         case dict():
-            return _follow_object(text, at, value)
+            return _follow_object(text, at, wanted)
         case list():
-            return _follow_array(text, at, value)
+            return _follow_array(text, at, wanted)
         case Decimal():
-            return _follow_number(text, at, value)
-    spellings = [json.dumps(value, ensure_ascii=False).encode()]
-    if not isinstance(value, str):
-        spellings.append(str(value).encode())
-    return _one_of(text, at, spellings)
+            return _follow_number(text, at, wanted)
+    return _one_of(text, at, wanted)
 
 
-def _one_of(text: bytes, at: int, spellings: list[bytes]) -> int:
+def _one_of(text: bytes, at: int, spellings: tuple[bytes, ...]) -> int:
     """Raises unless one of them stands whole at `at`."""
-    rests = []
     for spelling in spellings:
         if text.startswith(spelling, at):
             return at + len(spelling)
-        if spelling.startswith(text[at:]):
-            rests.append(spelling[len(text) - at :])
+    begun = text[at:]
+    rests = [spelling[len(begun) :] for spelling in spellings if spelling.startswith(begun)]
     raise _Ends(rests) if rests else _Apart
 
 
@@ -104,38 +117,39 @@ def _follow_number(text: bytes, at: int, value: Decimal) -> int:
     raise _Ends(rests) if rests else _Apart
 
 
-_ZEROS = b"0" * 24
-
-
-def padded(value: Decimal) -> list[bytes]:
-    """Spellings of a number, the last one with many zeros behind its point: each other one is a beginning of it."""
-    plain = format(value.normalize(), "f").encode()
-    return [plain, plain + (b"" if b"." in plain else b".") + _ZEROS]
-
-
-def _follow_array(text: bytes, at: int, value: list[Any]) -> int:
-    at = _one_of(text, at, [b"["])
-    for index, item in enumerate(value):
+def _follow_array(text: bytes, at: int, items: list[Form]) -> int:
+    at = _one_of(text, at, (b"[",))
+    for index, item in enumerate(items):
         if index:
-            at = _one_of(text, at, [b", "])
+            at = _one_of(text, at, (b", ",))
         at = _follow(text, at, item)
-    return _one_of(text, at, [b"]"])
+    return _one_of(text, at, (b"]",))
 
 
-def _follow_object(text: bytes, at: int, value: dict[str, Any]) -> int:
-    at = _one_of(text, at, [b"{"])
-    left = {json.dumps(name, ensure_ascii=False).encode() + b": ": item for name, item in value.items()}
+def _follow_object(text: bytes, at: int, members: dict[bytes, Form]) -> int:
+    """A member is offered whole, so that a token over the end of a name into its value is on the way to it."""
+    at = _one_of(text, at, (b"{",))
+    left = list(members)
     while left:
-        if len(left) < len(value):
-            at = _one_of(text, at, [b", "])
+        if len(left) < len(members):
+            at = _one_of(text, at, (b", ",))
         name = next((name for name in left if text.startswith(name, at)), None)
         if name is None:
-            _one_of(text, at, _pairs(left))
+            _one_of(text, at, tuple(name + _written(members[name]) for name in left if name.startswith(text[at:])))
             raise _Apart
-        at = _follow(text, at + len(name), left.pop(name))
-    return _one_of(text, at, [b"}"])
+        at = _follow(text, at + len(name), members[name])
+        left.remove(name)
+    return _one_of(text, at, (b"}",))
 
 
-def _pairs(members: dict[bytes, Any]) -> list[bytes]:
-    """Whole members, so that a token over the end of a name into its value is on the way to them."""
-    return [name + write(value).encode() for name, value in members.items()]
+def _written(wanted: Form) -> bytes:
+    """One text of the value."""
+    match wanted:
+        case dict():
+            return b"{" + b", ".join(name + _written(item) for name, item in wanted.items()) + b"}"
+        case list():
+            return b"[" + b", ".join(map(_written, wanted)) + b"]"
+        case Decimal():
+            return padded(wanted)[0]
+    text: bytes = wanted[0]
+    return text

@@ -130,16 +130,16 @@ class Guard:
 
     def _state(self, frame: Frame) -> bool | None:
         """Whether the frame's item, or the one that is next, may become one that is not used."""
-        if Watch.CHECK not in frame.watch or not frame.used.keys:
+        if not frame.checks or not frame.used.keys:
             return True
         if frame.phase == Phase.COMMA:
-            is_sure = frame.records or Watch.ENDLESS in frame.watch or b"," in frame.used.live
+            is_sure = frame.records or frame.is_endless or b"," in frame.used.live
             return frame.used.root.live if is_sure else None
         if frame.phase != Phase.ITEM:
             return True
         if frame.node is not None and not frame.node.live:
             return Watch.GROWS in frame.watch and self._answer.text[frame.start] in b"[{"
-        if not frame.used.values:
+        if not frame.used.is_searched:
             return True
         is_near = any(spelled.is_searched for spelled in self._near(frame))
         return None if is_near and self._begun(frame) not in frame.used.live else True
@@ -184,35 +184,35 @@ class Guard:
             yield self._index.zeros
 
     def _near(self, frame: Frame) -> list[Spelled]:
-        return frame.near(self._begun(frame), self._index.longest) if frame.used.values else []
+        return frame.near(self._begun(frame), self._index.longest_closing) if frame.used.values else []
 
     def _reach(self, frame: Frame) -> Reach:
         if frame.phase == Phase.ITEM and self._near(frame):
             return Reach.ANY
-        if Watch.CHECK not in frame.watch:
+        if not frame.checks:
             return Reach.ITEM
-        if frame.phase == Phase.ITEM or Watch.KEYS in frame.watch or not frame.records:
-            return Reach.NEXT if Watch.ENDLESS in frame.watch else Reach.COMMA
+        if frame.phase == Phase.ITEM or frame.is_keys or not frame.records:
+            return Reach.NEXT if frame.is_endless else Reach.COMMA
         return Reach.ITEM if frame.used.root.live else Reach.COMMA
 
     def _dead(self, frame: Frame) -> NDArray[np.int64]:
         """The tokens that go on in the item, or begin the next one, towards nothing but used ones."""
         if frame.phase == Phase.ITEM:
             return _NONE if frame.node is None else self._index.through(frame.node)
-        if Watch.CHECK not in frame.watch or frame.phase == Phase.OPEN or not frame.used.keys:
+        if not frame.checks or frame.phase == Phase.OPEN or not frame.used.keys:
             return _NONE
         if frame.phase == Phase.COMMA:
             return self._index.through(frame.used.root, b" " if self._answer.text[-1] == _COMMA else b"")
-        return _NONE if Watch.KEYS in frame.watch else self._index.through(frame.used.root, _SEPARATOR)
+        return _NONE if frame.is_keys else self._index.through(frame.used.root, _SEPARATOR)
 
     def _towards(self, frame: Frame) -> Iterator[int]:
         """The tokens that go on towards another spelling of a used item that may be at a dead end."""
-        if not frame.used.values or frame.phase == Phase.OPEN or Watch.CHECK not in frame.watch:
+        if not frame.used.is_searched or frame.phase == Phase.OPEN or not frame.checks:
             return
         begun, lead = b"", b""
         if frame.phase == Phase.ITEM:
             begun = self._begun(frame)
-        elif Watch.KEYS in frame.watch:
+        elif frame.is_keys:
             return
         elif frame.phase == Phase.AFTER:
             lead = _SEPARATOR

@@ -8,7 +8,7 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Any
 
-from guided_grammar.watch.equal import key, padded, parse
+from guided_grammar.watch.equal import form, key, padded, parse
 from guided_grammar.watch.marks import Watch
 from guided_grammar.watch.shadow import Mark, Shadow
 from guided_grammar.watch.used import ALL_BYTES, NOTHING_USED, Node, Spelled
@@ -34,12 +34,21 @@ class Frame:
     start: offset of the item in the answer. depth: unwatched containers inside of it. node: the item's text so far
     among the used ones, None when it is none. exits: (what was allowed before each of its bytes) last first, linked.
     is_mixed: the item holds an object whose names may have been written in another order.
+    records: exits are noted. checks, is_endless, is_keys: what `watch` says.
     """
 
-    __slots__ = ("_near", "depth", "exits", "is_mixed", "node", "phase", "start", "used", "watch")
+    __slots__ = (
+        *("checks", "is_endless", "is_keys", "records", "watch"),
+        *("_near", "depth", "exits", "is_mixed", "node", "phase", "start", "used"),
+    )
 
     def __init__(self, watch: Watch) -> None:
         self.watch, self.used, self.phase = watch, NOTHING_USED, Phase.OPEN
+        # read for each byte, where operations on flags would be most of the work
+        self.checks, self.is_endless, self.is_keys = (
+            flag in watch for flag in (Watch.CHECK, Watch.ENDLESS, Watch.KEYS)
+        )
+        self.records = self.checks and Watch.SEARCH not in watch
         self.start = self.depth = 0
         self.node: Node | None = None
         self.exits: _Exits = None
@@ -47,14 +56,12 @@ class Frame:
         self.is_mixed = False
 
     def copy(self) -> Frame:
-        other = Frame(self.watch)
+        other = Frame.__new__(Frame)
+        other.watch, other.records = self.watch, self.records
+        other.checks, other.is_endless, other.is_keys = self.checks, self.is_endless, self.is_keys
         other.used, other.phase, other.start, other.depth = self.used, self.phase, self.start, self.depth
         other.node, other.exits, other.is_mixed, other._near = self.node, self.exits, self.is_mixed, self._near
         return other
-
-    @property
-    def records(self) -> bool:
-        return self.watch & (Watch.CHECK | Watch.SEARCH) == Watch.CHECK
 
     def begin(self, start: int) -> None:
         self.phase, self.start, self.node, self.exits, self.is_mixed = Phase.ITEM, start, self.used.root, None, False
@@ -101,7 +108,7 @@ class Frame:
         return True
 
     def _spell(self, value: Any, is_searched: bool, size: int) -> None:
-        self.used = self.used.add_value(Spelled(value, is_searched, size))
+        self.used = self.used.add_value(Spelled(value, is_searched, size, form(value)))
 
     def _listed(self) -> list[int]:
         listed: list[int] = []
@@ -241,7 +248,7 @@ class _Reader:
         if not self._ended():
             return False
         self._frames.pop()
-        if Watch.KEYS in frame.watch and len(frame.used.keys) > 1:
+        if frame.is_keys and len(frame.used.keys) > 1:
             for outer in self._frames:
                 outer.is_mixed = True
         return not self._frames or self._closed()

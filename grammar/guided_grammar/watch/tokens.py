@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from guided_grammar.watch.used import Node, bits_of
 
+_CLOSER = re.compile(rb"[\]}]")
 _ITEM = rb'\s*("[^"]*"|[^",\s]+[,\]}])'
 
 
@@ -39,6 +40,7 @@ class TokenIndex:
     Masks are int32 words as of `Session.fill`. outside, quoted: for each reach the tokens that have it when they begin
     outside of strings, and inside of one. enters: those that may open a watched container and fill it with two items.
     wholes: those that may hold a whole string. zeros: those of nothing but zeros and points.
+    longest_closing: bytes of the longest with a closing bracket.
     """
 
     def __init__(self, tokens: Sequence[bytes]) -> None:
@@ -53,6 +55,7 @@ class TokenIndex:
         self.outside = {reach: self._mask(shape) for reach, shape in _SHAPES.items()}
         self.quoted = {reach: self._mask(b'".*?' + shape) for reach, shape in _SHAPES.items()}
         self.enters, self.wholes = self._mask(rb"[\[{].*,"), self._mask(rb'".*"')
+        self.longest_closing = max((len(token) for token in tokens if _CLOSER.search(token)), default=0)
         self.zeros = self._mask(rb"^[.0]+$")
 
     def through(self, node: Node, lead: bytes = b"") -> NDArray[np.int64]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
-from guided_grammar.watch.equal import endings, padded
+from guided_grammar.watch.equal import Form, endings
 
 ALL_BYTES = (1 << 256) - 1
 _ENDS = 1 << ord(",") | 1 << ord("]")
@@ -71,13 +70,11 @@ class Spelled:
     value: Any
     is_searched: bool
     size: int
+    form: Form
 
     def endings(self, begun: bytes) -> list[bytes] | None:
         """How `begun` may go on towards the value, None when it cannot come to mean it."""
-        if not isinstance(self.value, Decimal):
-            return endings(begun, self.value)
-        rests = [text[len(begun) :] for text in padded(self.value) if text.startswith(begun)]
-        return rests or None
+        return endings(begun, self.form)
 
 
 class Used:
@@ -87,10 +84,11 @@ class Used:
     live: beginnings of other spellings that were found to lead on.
     """
 
-    __slots__ = ("keys", "live", "root", "values")
+    __slots__ = ("is_searched", "keys", "live", "root", "values")
 
     def __init__(self, keys: frozenset[Any] = frozenset(), root: Node = ROOT, values: tuple[Spelled, ...] = ()) -> None:
         self.keys, self.root, self.values = keys, root, values
+        self.is_searched = any(spelled.is_searched for spelled in values)
         self.live: set[bytes] = set()
 
     def add(self, name: Any, item: bytes, exits: Sequence[int] | None) -> Used:
