@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from guided_grammar.compiler import compile_spec
 from guided_grammar.errors import UnsatisfiableConstraint, UnsupportedConstraint
 from guided_grammar.schema import compile_schema
+from guided_grammar.spec import GrammarSpec, Kind
 from guided_testing.byte_tokenizer import EOS, accepts, byte_engine, compile_bytes
 
 UNIQUE = {"type": "array", "uniqueItems": True}
@@ -140,6 +142,26 @@ def test_more_names_than_a_pattern_has_are_unsatisfiable() -> None:
     schema = {**MAP, "minProperties": 101, "patternProperties": {"^[a-j]{2}$": {}}, "additionalProperties": False}
     with pytest.raises(UnsatisfiableConstraint):
         compile_schema(schema)
+
+
+TAGS = {"type": "object", "properties": {"tags": {**UNIQUE, "items": {"type": "string"}}}, "required": ["tags"]}
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize(
+    ("style", "call"),
+    [
+        ("hermes", '<tool_call>\n{{"name": "f", "arguments": {{"tags": {}}}}}\n</tool_call>'),
+        ("pythonic", "[f(tags={})]"),
+    ],
+)
+def test_arguments_of_calls_are_watched(choice: str, style: str, call: str) -> None:
+    tools = [{"name": "f", "parameters": {**TAGS, "additionalProperties": False}, "strict": True}]
+    spec = GrammarSpec(Kind.TOOLS, {"format": style, "tools": tools, "choice": choice, "parallel": True})
+    grammar = compile_spec(spec).text
+    before = 'a ["x", "x"] list\n' if choice == "auto" and style == "hermes" else ""
+    assert accepts(grammar, before + call.format('["a", "b"]'))
+    assert not accepts(grammar, before + call.format('["a", "a"]'))
 
 
 def begun(text: str, schema: Any = ROWS[0][1]) -> Any:
