@@ -10,6 +10,6 @@ curl -sS --fail "$base/chat/completions" -H 'content-type: application/json' -d 
 echo
 curl -sS "$base/chat/completions" -H 'content-type: application/json' -d '{
   "messages": [{"role": "user", "content": "A code."}],
-  "response_format": {"type": "json_schema", "json_schema": {"name": "code", "schema": {"type": "string", "pattern": "^(?=.*[0-9]).+$"}}}
+  "response_format": {"type": "json_schema", "json_schema": {"name": "code", "schema": {"type": "string", "pattern": "^[a-z](?=.*[0-9]).+$"}}}
 }'
 echo

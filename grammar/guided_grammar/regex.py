@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from guided_grammar.automata import Dfa
 from guided_grammar.budget import Budget
 from guided_grammar.emit import to_ebnf
@@ -10,6 +12,7 @@ from guided_grammar.ir import Expr, Rules
 from guided_grammar.limits import DEFAULT_LIMITS, Limits
 from guided_grammar.linear import Verbatim, to_expr
 from guided_grammar.ranges import Ranges
+from guided_grammar.regex_ahead import Ahead, leading
 from guided_grammar.regex_automaton import Watch, automaton
 from guided_grammar.regex_parse import Dialect, parse
 from guided_grammar.regex_syntax import Assertion, Loop, Sequence, Set
@@ -40,20 +43,41 @@ def regex_expr(text: str, rules: Rules, budget: Budget) -> Expr:
 
 def full_language(pattern: str, budget: Budget, *, dialect: Dialect = "guided", keyword: str = GUIDED) -> Dfa:
     """The texts that match from end to end."""
-    node = parse(pattern, dialect, keyword=keyword, limits=budget.limits)
-    return automaton(node, False, budget, _watch(pattern, budget.limits.automaton_bytes, keyword, ""))
+    watch = _watch(pattern, budget.limits.automaton_bytes, keyword, "")
+
+    def language(text: str, search: bool) -> Dfa:
+        return automaton(parse(text, dialect, keyword=keyword, limits=budget.limits), search, budget, watch)
+
+    ahead = leading(pattern, anchored=True)
+    if ahead is None:
+        return language(pattern, False)
+    return _conditioned(language(ahead.rest, False), ahead, lambda text: language(text, True), budget)
 
 
 def search_language(pattern: str, budget: Budget, path: str = "", *, keyword: str = "pattern") -> Dfa:
     """The texts that contain a match of an ECMAScript regex."""
-    node = parse(pattern, "ecma", keyword=keyword, path=path, limits=budget.limits)
-    return automaton(node, True, budget, _watch(pattern, budget.limits.pattern_automaton_bytes, keyword, path))
+    watch = _watch(pattern, budget.limits.pattern_automaton_bytes, keyword, path)
+
+    def language(text: str) -> Dfa:
+        return automaton(parse(text, "ecma", keyword=keyword, path=path, limits=budget.limits), True, budget, watch)
+
+    ahead = leading(pattern, anchored=False)
+    return language(pattern) if ahead is None else _conditioned(language(f"^{ahead.rest}"), ahead, language, budget)
+
+
+def _conditioned(dfa: Dfa, ahead: Ahead, search: Callable[[str], Dfa], budget: Budget) -> Dfa:
+    for condition, is_barred in ahead.conditions:
+        begun = search(f"^(?:{condition})")
+        dfa = dfa.difference(begun, budget) if is_barred else dfa.intersect(begun, budget)
+    return dfa
 
 
 def counted_class(
     pattern: str, budget: Budget, path: str = "", *, keyword: str = "pattern"
 ) -> tuple[Ranges, int, int | None] | None:
     """The characters and the bounds of a pattern `^[...]{low,high}$`, None for any other pattern."""
+    if leading(pattern, anchored=False) is not None:
+        return None
     match parse(pattern, "ecma", keyword=keyword, path=path, limits=budget.limits):
         case Sequence((Assertion.START, Loop(Set(ranges), low, high), Assertion.END)):
             return ranges, low, high

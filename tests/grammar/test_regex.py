@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import time
@@ -72,7 +73,11 @@ def test_a_pattern_searches_with_ecmascript_meaning(pattern: str, matching: list
 @pytest.mark.parametrize(
     ("pattern", "error", "says"),
     [
-        ("^(?!a)", UnsupportedConstraint, "look-around is not regular: offset 3"),
+        ("^x(?!a)", UnsupportedConstraint, "look-around is not regular: offset 4"),
+        ("(?!a)b", UnsupportedConstraint, "look-around is not regular: offset 2"),
+        ("^(?!a)b|c", UnsupportedConstraint, "look-around is not regular: offset 3"),
+        ("^(?!a(?=b))c", UnsupportedConstraint, "look-around is not regular"),
+        ("^(?!a)?b", UnsupportedConstraint, "look-around is not regular: offset 3"),
         ("(?<=a)b", UnsupportedConstraint, "look-around"),
         (r"(a)\1", UnsupportedConstraint, "back-reference"),
         (r"\p{Klingon}", UnsupportedConstraint, "is not known"),
@@ -234,3 +239,30 @@ def test_a_sample_of_the_corpus_through_xgrammar() -> None:
         matcher = Matcher(to_ebnf(rules, strings.emit(rules, Budget())))
         for case in row["cases"]:
             assert matcher.accepts(json.dumps(case["s"], ensure_ascii=False)) == case["search"], (row["id"], case["s"])
+
+
+AHEAD = [
+    "^(?!b)",
+    "^(?!ab)[ab]+$",
+    "^(?=[^b]+$)(?!a+$)(?:a|c)+$",
+    "^(?!.*c)^(.*[^a]+.*)$",
+    "^(?!^a|bc).*",
+    "^(?!a$)(?=a)",
+    r"^(?![|(]|\(|[)\]b]).b",
+    "^(?=a|b)(?!(a)(b))[abc]{1,2}$",
+    "^(?!)a",
+    "^(?=)a",
+]
+SHORT = ["".join(letters) for n in range(4) for letters in itertools.product("abc", repeat=n)] + [
+    "|b",
+    "(b",
+    ")b",
+    "]b",
+]
+
+
+@pytest.mark.parametrize("pattern", AHEAD)
+def test_look_ahead_at_the_beginning_is_a_condition_on_the_whole(pattern: str) -> None:
+    found, whole = regex.search_language(pattern, Budget()), regex.full_language(pattern, Budget())
+    assert {s: found.contains(s) for s in SHORT} == {s: bool(re.search(pattern, s)) for s in SHORT}
+    assert {s: whole.contains(s) for s in SHORT} == {s: bool(re.fullmatch(pattern, s)) for s in SHORT}
