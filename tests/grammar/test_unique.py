@@ -72,6 +72,12 @@ ROWS: list[Row] = [
         ['["a"]', '["x", "x"]', '["a", "a", "x"]'],
     ),
     (
+        "distinct strings, or else distinct numbers",
+        {"oneOf": [{**UNIQUE, "items": {"type": "string"}, "minItems": 1}, {**UNIQUE, "items": {"type": "integer"}}]},
+        ["[]", '["a", "b"]', "[1, 2]"],
+        ['["a", "a"]', "[1, 1]", '[1, "a"]'],
+    ),
+    (
         "a tuple whose items are distinct",
         {**UNIQUE, "prefixItems": [{"type": "string"}, {"type": "integer"}], "items": {"type": "string"}, "minItems": 3},
         ['["a", 1, "b"]'],

@@ -10,8 +10,8 @@ from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from guided_grammar.errors import UnsupportedConstraint
-from guided_grammar.ir import EMPTY, Expr, Ref, alt, seq, text
-from guided_grammar.schema.arrays import ArrayPart
+from guided_grammar.ir import EMPTY, NOTHING, Expr, Ref, alt, seq, text
+from guided_grammar.schema.arrays import ArrayPart, Contains
 from guided_grammar.schema.formula import FALSE, Formula, both, negate
 from guided_grammar.schema.json_text import quoted
 from guided_grammar.schema.numbers import Numbers
@@ -32,6 +32,8 @@ def distinct(emitter: Emitter, part: ArrayPart, write: Callable[[Emitter, ArrayP
     Raises UnsupportedConstraint where an answer could be led to an item for which no value is left.
     """
     formulas = {part.item(i) for i in range(len(part.prefix) + 1)}
+    if not all(any(_occurs(emitter, formula, c) for formula in formulas) for c in part.contains):
+        return NOTHING
     watch = _watch(emitter, part)
     if watch is not None and any(emitter.room.has(formula, _FEW) for formula in formulas):
         return seq(emitter.watch(watch), write(emitter, replace(part, unique=None)))
@@ -43,6 +45,11 @@ def distinct(emitter: Emitter, part: ArrayPart, write: Callable[[Emitter, ArrayP
         if watch is None:
             raise
     return seq(emitter.watch(watch), write(emitter, replace(part, unique=None)))
+
+
+def _occurs(emitter: Emitter, formula: Formula, wanted: Contains) -> bool:
+    """Whether an item of `formula` can be what a `contains` asks for, if it asks for any."""
+    return not wanted.low or emitter.expander.possible(both(formula, wanted.formula, emitter.budget))
 
 
 def _watch(emitter: Emitter, part: ArrayPart) -> Watch | None:
