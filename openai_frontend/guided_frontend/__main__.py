@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import sys
@@ -24,9 +25,12 @@ async def serve(chosen: Settings) -> None:
     models = tuple([served.load(one, await _parameters(backend, one)) for one in settings.per_model(chosen)])
     app = create_app(chosen, backend, models)
     config = uvicorn.Config(
-        app, chosen.host, chosen.port, log_level="warning", timeout_keep_alive=chosen.keep_alive,
+        app, chosen.host, chosen.port, log_level="warning", access_log=False, timeout_keep_alive=chosen.keep_alive,
         timeout_graceful_shutdown=chosen.drain_timeout, server_header=False,
     )  # fmt: skip
+    # what is loaded by now stays; a full collection that walks it holds up every stream
+    gc.collect()
+    gc.freeze()
     await uvicorn.Server(config).serve()
 
 

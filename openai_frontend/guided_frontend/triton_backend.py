@@ -17,8 +17,9 @@ import grpc  # type: ignore[import-untyped]
 import numpy as np
 import tritonclient.grpc.aio as triton
 from guided_engine.protocol import EVENT, Event, GenerateRequest, decode_error
+from numpy.typing import NDArray
 from tritonclient.grpc import service_pb2
-from tritonclient.utils import InferenceServerException, np_to_triton_dtype, serialize_byte_tensor
+from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 from guided_frontend.backend import Origin
 from guided_frontend.errors import STUCK, ApiError, EngineError, Unavailable, of_engine
@@ -161,12 +162,18 @@ def _elements(raw: bytes) -> Iterator[bytes]:
         start = end
 
 
+def _raw(array: NDArray[Any]) -> bytes:
+    """The wire's form of a tensor; strings have their lengths before them."""
+    if array.dtype != np.object_:
+        return array.tobytes()
+    return b"".join(len(text).to_bytes(_SIZE, "little") + text for text in array.reshape(-1))
+
+
 def _message(model: str, request: GenerateRequest, request_id: str) -> Any:
     message = service_pb2.ModelInferRequest(model_name=model, id=request_id)
     for name, array in request.encode().items():
         message.inputs.add(name=name, datatype=np_to_triton_dtype(array.dtype), shape=array.shape)
-        is_text = array.dtype == np.object_
-        message.raw_input_contents.append(serialize_byte_tensor(array).item() if is_text else array.tobytes())
+        message.raw_input_contents.append(_raw(array))
     message.outputs.add(name=EVENT)
     return message
 
