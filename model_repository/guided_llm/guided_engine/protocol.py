@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,7 @@ class SamplingParams:
     shown_tokens: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        return json.dumps(vars(self))
 
     @staticmethod
     def from_json(text: str) -> SamplingParams:
@@ -228,7 +228,9 @@ class Event:
     stop_reason: str | None = None
 
     def to_json(self) -> str:
-        return json.dumps({k: v for k, v in asdict(self).items() if v not in (None, (), "")}, ensure_ascii=False)
+        # once a token, so without the copies that dataclasses.asdict makes
+        told = {name: value for name, value in vars(self).items() if value not in (None, (), "")}
+        return json.dumps(told, ensure_ascii=False, default=vars)
 
     @staticmethod
     def from_json(text: str) -> Event:
