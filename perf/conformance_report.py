@@ -40,7 +40,8 @@ def report(rows: Retained) -> tuple[str, int]:
         parts.append(f"## {title}\n\n{_summary(kept)}")
         ours = [k for k in kept if k.arm.engine == "ours"]
         accepted += sum(len(v.accepted) for k in ours for v in k.ordered)
-        sections += [_section(title, k) for k in ours[-1:]]
+        if ours:
+            sections.append(_section(title, max(ours, key=lambda k: len(k.verdicts)), ours[-1]))
     return "\n\n".join([*parts, *sections]) + "\n", accepted
 
 
@@ -80,13 +81,15 @@ def _cells(kept: Kept, s: Score) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _section(title: str, kept: Kept) -> str:
-    verdicts = kept.ordered
-    parts = [f"## {title}: ours by group, {kept.arm.vocabulary}", table(scores(verdicts))]
+def _section(title: str, most: Kept, largest: Kept) -> str:
+    """most: with the most verdicts. largest: with the largest vocabulary, whose times count."""
+    verdicts = most.ordered
+    parts = [f"## {title}: ours by group, {most.arm.vocabulary}", table(scores(verdicts))]
     reasons = refusals(verdicts)
     if reasons:
         parts.append("| refused | reason |\n| --- | --- |\n" + reasons)
-    for name, lines in (("Wrong or without a verdict", faults(verdicts)), ("Over the bounds of time", _slow(kept))):
+    slow = f"Over the bounds of time, {largest.arm.vocabulary}"
+    for name, lines in (("Wrong or without a verdict", faults(verdicts)), (slow, _slow(largest))):
         if lines:
             parts.append(f"{name}:\n\n" + "\n".join(f"- {line}" for line in lines))
     return "\n\n".join(parts)
