@@ -10,8 +10,9 @@ import numpy as np
 import xgrammar
 from numpy.typing import NDArray
 
+from guided_grammar.watch.frame import Frame, Phase
 from guided_grammar.watch.marks import Watch
-from guided_grammar.watch.reader import Answer, Frame, Phase, Reading
+from guided_grammar.watch.reader import Answer, Reading
 from guided_grammar.watch.shadow import Shadow, ShadowGrammar
 from guided_grammar.watch.tokens import Reach, TokenIndex, among, set_bits
 from guided_grammar.watch.used import Spelled

@@ -23,10 +23,13 @@ class Node:
 
     def __init__(self, children: dict[int, Node], exits: int, is_bare: bool, is_used: bool) -> None:
         self.children, self.exits, self.is_used = children, exits, is_used
-        self.kills = sum(1 << byte for byte, child in children.items() if not child.live)
+        self.kills = 0
+        for byte, child in children.items():
+            if not child.live:
+                self.kills |= 1 << byte
         if is_bare and is_used:
             self.kills |= _ENDS
-        self.live = bool(exits & ~self.kills)
+        self.live: bool = bool(exits & ~self.kills)
 
 
 LEAF = Node({}, 0, False, True)
