@@ -20,7 +20,7 @@ Edges = tuple[Edge, ...]
 Parted = tuple[tuple[Edges, ...], Edges]
 """(groups of edges that other states have too, the edges of this state only)."""
 
-DENSE = 12
+DENSE = 24
 _BEYOND_ASCII = 32
 _MIN_STATES = 3
 _BLOCK = 5

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from guided_grammar.crew import Crew, PoolClosed, result_of
-from guided_grammar.errors import GrammarError, UnsupportedConstraint
+from guided_grammar.errors import UnsupportedConstraint
 from guided_grammar.limits import Limits
 from guided_grammar.losses import Losses
 from guided_grammar.outcomes import Outcomes
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 _KEPT = 4096
 _KEPT_BYTES = 1 << 20
 _MOST_WAITING = 64
-_TIRED_SECONDS = 0.9
 _JOIN_SECONDS = 2.0
 _LOAD_SECONDS = 60.0
+_TIRED_SECONDS = 0.9
 _Key = tuple[bytes, frozenset[str]]
 
 
 class Prover:
-    """Thread-safe; `lazy` blocks its caller. Verdicts are remembered, refusals for a minute.
+    """Thread-safe; `prove` blocks its caller. Proofs are remembered, refusals for a minute.
 
     workers: processes, each with the vocabulary in it. seconds: wall clock of one proof. memory_bytes: address space
     of a worker, its libraries included. wait: seconds for a free worker before PoolBusy.
@@ -51,7 +51,7 @@ class Prover:
         wait: float = 4.0,
     ) -> None:
         self._seconds, self._memory_bytes, self._wait = seconds, memory_bytes, wait
-        self._outcomes: Outcomes[_Key, bool] = Outcomes(_KEPT, _KEPT_BYTES, lambda lazy: 1)
+        self._outcomes: Outcomes[_Key, None] = Outcomes(_KEPT, _KEPT_BYTES, lambda proven: 1)
         self._losses, self._lock, self._spent, self._closed = Losses(), threading.Lock(), 0.0, False
         self._workers = [_Loaded(Worker(memory_bytes), vocabulary, limits) for _ in range(workers)]
         for worker in self._workers:
@@ -63,9 +63,9 @@ class Prover:
         """A snapshot of the counters."""
         return PoolStats(self._outcomes.stats, self._losses.kills, self._crew.num_waiting, self._spent)
 
-    def lazy(self, text: str, markers: frozenset[str], client: str = "") -> bool:
-        """The verdict of `MaskEngine.judge`, reached in a worker. Raises its GrammarError, LimitExceeded for a proof
-        over `seconds` or `memory_bytes`, UnsupportedConstraint for a grammar that crashes it, PoolBusy, PoolClosed.
+    def prove(self, text: str, markers: frozenset[str], client: str = "") -> None:
+        """`MaskEngine.judge` in a worker. Raises its GrammarError, LimitExceeded for a proof over `seconds` or
+        `memory_bytes`, UnsupportedConstraint for a grammar that crashes it, PoolBusy, PoolClosed.
 
         client: whose turn the proof takes.
         """
@@ -73,7 +73,7 @@ class Prover:
         future = self._outcomes.ask(
             key, lambda: self._crew.submit(client, lambda worker: self._prove(worker, text, markers))
         )
-        return result_of(future, self._wait)
+        result_of(future, self._wait)
 
     def close(self) -> None:
         """Kill the workers, those that are just coming back included."""
@@ -86,20 +86,20 @@ class Prover:
         for worker in self._workers:
             worker.close()
 
-    def _prove(self, worker: _Loaded, text: str, markers: frozenset[str]) -> bool:
+    def _prove(self, worker: _Loaded, text: str, markers: frozenset[str]) -> None:
         started = time.monotonic()
         try:
-            return self._losses.bounded(
+            self._losses.bounded(
                 lambda: self._judged(worker, text, markers), "grammar proof", self._seconds, self._memory_bytes
             )
         finally:
             with self._lock:
                 self._spent += time.monotonic() - started
 
-    def _judged(self, worker: _Loaded, text: str, markers: frozenset[str]) -> bool:
+    def _judged(self, worker: _Loaded, text: str, markers: frozenset[str]) -> None:
         if self._closed:
             raise PoolClosed("the prover is closed")
-        return worker.judge(text, markers, self._seconds)
+        worker.judge(text, markers, self._seconds)
 
     def _mend(self, worker: _Loaded) -> None:
         """A lost worker reads its vocabulary again before anybody waits for it."""
@@ -123,24 +123,18 @@ class _Loaded:
             self._worker.call("guided_grammar.proof:load", self._vocabulary, self._limits, seconds=_LOAD_SECONDS)
             self._is_loaded = True
 
-    def judge(self, text: str, markers: frozenset[str], seconds: float) -> bool:
+    def judge(self, text: str, markers: frozenset[str], seconds: float) -> None:
         self.load()
         started = time.monotonic()
         try:
-            lazy: bool = self._worker.call("guided_grammar.proof:judge", text, markers, seconds=seconds)
+            self._worker.call("guided_grammar.proof:judge", text, markers, seconds=seconds)
         except (WorkerTimeout, WorkerDied):
             self._is_loaded = False
             raise
-        except GrammarError:
-            self._rest(started)
-            raise
-        self._rest(started)
-        return lazy
-
-    def _rest(self, started: float) -> None:
-        # a slow compile may go on in the background of the process; nothing but its end stops that
-        if time.monotonic() - started > _TIRED_SECONDS:
-            self.close()
+        finally:
+            # what a large grammar leaves behind would count against the memory bound of the next one
+            if time.monotonic() - started > _TIRED_SECONDS:
+                self.close()
 
     def close(self) -> None:
         self._is_loaded = False
@@ -151,13 +145,13 @@ def load(vocabulary: Vocabulary, limits: Limits) -> None:
     """In the worker: the mask engine that grammars are proven with."""
     from guided_grammar.session import MaskEngine
 
-    _engines().append(MaskEngine(vocabulary, limits, 0))
+    _engines().append(MaskEngine(vocabulary, limits))
 
 
-def judge(text: str, markers: frozenset[str]) -> bool:
+def judge(text: str, markers: frozenset[str]) -> None:
     """In the worker: `MaskEngine.judge`; MemoryError, which ends the worker, past its bound."""
     try:
-        return _engines()[0].judge(text, markers)
+        _engines()[0].judge(text, markers)
     except UnsupportedConstraint as error:
         if "bad_alloc" in error.reason:
             raise MemoryError from None

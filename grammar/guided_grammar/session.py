@@ -49,7 +49,7 @@ class CompiledMask:
 
     @property
     def bytes(self) -> int:
-        """Its memory; grows with use where masks are made when needed."""
+        """Its memory."""
         return int(self.handle.memory_size_bytes) + (0 if self.watch is None else self.watch[1].bytes)
 
 
@@ -153,29 +153,26 @@ class MaskEngine:
         with self._lock:
             return self._stats
 
-    def judge(self, text: str, markers: frozenset[str] = frozenset()) -> bool:
-        """Compile, start and walk without keeping anything; the `lazy` that `compile` should be told.
-
-        Raises what `compile` and `session` raise. For a process that may be killed: nothing here can be interrupted.
-        """
+    def judge(self, text: str, markers: frozenset[str] = frozenset()) -> None:
+        """Compile, start and walk without keeping anything. Raises what `compile` and `session` raise, LimitExceeded
+        for a grammar whose masks are slow. For a process that may be killed: nothing here can be interrupted."""
         markers = frozenset(markers & self.vocabulary.markup.keys())
         compiler, blank = self._compiler(markers)
         try:
-            judged = compiler.judge(self._grammar(text, markers), lambda better: None)
+            handle = compiler.judge(self._grammar(text, markers))
         except RuntimeError as error:
             raise _refusal(error) from None
-        self.session(CompiledMask(judged.handle, blank))
-        return judged.lazy
+        self.session(CompiledMask(handle, blank))
 
-    def compile(self, text: str, markers: frozenset[str] = frozenset(), *, lazy: bool | None = None) -> CompiledMask:
-        """Masks for grammar text of `emit.to_ebnf`.
+    def compile(self, text: str, markers: frozenset[str] = frozenset(), *, proven: bool = False) -> CompiledMask:
+        """Masks for grammar text of `emit.to_ebnf`. Cannot be interrupted: text of strangers goes to `judge` first.
 
-        lazy: the verdict of `judge` on this text, which is then believed; None judges it here.
+        proven: `judge` has found this text quick, elsewhere; else it is walked here too.
 
         markers: added tokens of the vocabulary that the grammar names: rules of a marker write its token
             (`with_tokens`), elsewhere the token reads as its text, in this grammar only.
-        Raises UnsupportedConstraint when xgrammar refuses the text, LimitExceeded past limits.emitted_bytes or when
-        the compile or its masks take too long (see `probe`).
+        Raises UnsupportedConstraint when xgrammar refuses the text, LimitExceeded past limits.emitted_bytes or for a
+        grammar whose masks are slow.
         """
         size = len(text.encode())
         if size > self.limits.emitted_bytes:
@@ -193,7 +190,7 @@ class MaskEngine:
                 mine = True
             self._count(hits=0 if mine else 1, misses=1 if mine else 0)
         if mine:
-            self._run(key, text, lazy, future)
+            self._run(key, text, proven, future)
         return future.result()
 
     def session(self, compiled: CompiledMask) -> Session:
@@ -206,16 +203,12 @@ class MaskEngine:
             raise UnsatisfiableConstraint("no token of this model can begin an answer")
         return session
 
-    def _run(self, key: _Key, text: str, lazy: bool | None, future: Future[CompiledMask]) -> None:
+    def _run(self, key: _Key, text: str, proven: bool, future: Future[CompiledMask]) -> None:
         started = time.perf_counter()
         try:
             compiler, blank = self._compiler(key[1])
             grammar, watch = self._grammar(text, key[1]), self._watch(text, key[1])
-            if lazy is None:
-                judged = compiler.judge(grammar, lambda better: self._replace(key, CompiledMask(better, blank, watch)))
-                handle = judged.handle
-            else:
-                handle = compiler.build(grammar, lazy)
+            handle = compiler.build(grammar) if proven else compiler.judge(grammar)
             compiled = CompiledMask(handle, blank, watch)
         except BaseException as error:
             with self._lock:
@@ -227,12 +220,6 @@ class MaskEngine:
             self._count(compile_seconds=time.perf_counter() - started)
             del self._running[key]
         future.set_result(compiled)
-
-    def _replace(self, key: _Key, compiled: CompiledMask) -> None:
-        """What a kept grammar's later sessions use. Called from a compile thread."""
-        with self._lock:
-            if key in self._kept:
-                self._keep(key, compiled)
 
     def _keep(self, key: _Key, compiled: CompiledMask) -> None:
         if compiled.bytes > self._capacity:

@@ -110,7 +110,7 @@ class Proof(Protocol):
     @property
     def stats(self) -> PoolStats: ...
 
-    def lazy(self, text: str, markers: frozenset[str]) -> bool: ...
+    def prove(self, text: str, markers: frozenset[str]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,9 @@ class Grammars:
         with self._lock:
             self.num_asked += 1
         compiled = self._specs.compile(spec)
-        lazy = None if self._proof is None else self._proof.lazy(compiled.text, compiled.markers)
-        sessions = self._builders.submit(self._sessions, compiled, lazy, count).result()
+        if self._proof is not None:
+            self._proof.prove(compiled.text, compiled.markers)
+        sessions = self._builders.submit(self._sessions, compiled, count).result()
         meters = (Meter(self._mask_seconds) for _ in sessions)
         matchers = (GrammarMatcher(s, self._vocabulary, m) for s, m in zip(sessions, meters, strict=True))
         return Constrained(tuple(matchers), compiled.markers)
@@ -193,6 +194,6 @@ class Grammars:
         """End the builders; what they work on is finished."""
         self._builders.shutdown(wait=True, cancel_futures=True)
 
-    def _sessions(self, compiled: Compiled, lazy: bool | None, count: int) -> list[Session]:
-        mask = self._engine.compile(compiled.text, compiled.markers, lazy=lazy)
+    def _sessions(self, compiled: Compiled, count: int) -> list[Session]:
+        mask = self._engine.compile(compiled.text, compiled.markers, proven=self._proof is not None)
         return [self._engine.session(mask) for _ in range(count)]
