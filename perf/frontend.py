@@ -136,7 +136,8 @@ def memory(requests: int, seconds: float) -> dict[str, Any]:
 
     async def work(front: Front, counts: list[int], deadline: float) -> None:
         while sum(counts) < requests and time.monotonic() < deadline:
-            counts[0] += (await ask(front.target)).is_whole
+            seen = await ask(front.target)
+            counts[0] += seen.is_whole
 
     async def measure(front: Front) -> list[tuple[int, float]]:
         counts, samples = [0], []
