@@ -65,6 +65,18 @@ def request(text: str | None = "hello", ids: tuple[int, ...] | None = None, **kw
         (request(n=5), "n", "n limit is 4, got 5"),
         ({}, "text_input", "exactly one of"),
         ({**request(), "sampling_parameters": np.array([b'{"best_of": 3}'], object)}, "best_of", "not honoured"),
+        (
+            {**request(), "sampling_parameters": np.array([b'{"priority": 1.5}'], object)},
+            "priority",
+            "from -1000 to 1000",
+        ),
+        (
+            {**request(), "sampling_parameters": np.array([b'{"queue_seconds": -1}'], object)},
+            "queue_seconds",
+            "from 0.0",
+        ),
+        ({**request(), "sampling_parameters": np.array([b'{"client": 7}'], object)}, "client", "must be a str"),
+        ({**request(), "sampling_parameters": np.array([b'{"jump_forward": 1}'], object)}, "jump_forward", "a bool"),
         ({**request(), "sampling_parameters": np.array([b"[" * 99_999], object)}, "sampling_parameters", "not JSON"),
         (request(constraint='{"kind": "choice", "value": []}'), "constraint", "choice"),
         *(
@@ -159,3 +171,10 @@ def test_stopping_refuses_what_is_on_its_way(served: tuple[Bench, Intake, Any]) 
     served[1].stop()
     heard = ask(served[1], request())
     assert heard.error is not None and heard.error.status == 503
+
+
+@pytest.mark.parametrize(("asked", "forced"), [(True, 3), (False, 0)])
+def test_a_request_may_turn_forced_text_off(served: tuple[Bench, Intake, Any], asked: bool, forced: int) -> None:
+    heard = ask(served[1], request(constraint=GrammarSpec(Kind.CHOICE, ["yes"]).to_json(), jump_forward=asked))
+    usage = heard.last().usage
+    assert heard.text() == "yes" and usage is not None and usage["forced_tokens"] == forced

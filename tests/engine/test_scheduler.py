@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
+from typing import Any
 
 import pytest
-from guided_testing.engine_fakes import Bench
+from guided_testing.engine_fakes import Bench, Listener
 
 LIST = 'root ::= "[" [0-9]{1,3} (", " [0-9]{1,3}){0,3} "]"'
 
@@ -99,3 +101,80 @@ def test_a_request_that_waits_too_long_is_told() -> None:
     bench.drain()
     assert late.error is not None and late.error.status == 504 and late.num_closed == 1
     assert running.text() == "zzz"
+
+
+def order_of_ends(bench: Bench, heard: dict[str, Listener]) -> list[str]:
+    """Names in the order in which their requests ended."""
+    ended: list[str] = []
+    while bench.scheduler.requests:
+        bench.engine.step_and_deliver()
+        ended += [name for name, listener in heard.items() if listener.num_closed and name not in ended]
+    return ended
+
+
+@pytest.mark.parametrize(
+    ("asked", "ends"),
+    [
+        ([("a", {}), ("b", {}), ("c", {})], "abc"),
+        ([("a", {"priority": 1}), ("b", {}), ("c", {"priority": -1})], "cba"),
+        ([("a", {"priority": 1, "client": "x"}), ("b", {"priority": 1, "client": "y"}), ("c", {"client": "x"})], "cba"),
+        ([("a", {"client": "x"}), ("b", {"client": "x"}), ("c", {"client": "x"}), ("d", {"client": "y"})], "adbc"),
+        ([("a", {"client": "x"}), ("b", {"client": "y"}), ("c", {"client": "y"}), ("d", {"client": "x"})], "abdc"),
+    ],
+)
+def test_the_next_row_goes_by_priority_then_by_client_then_by_arrival(
+    asked: list[tuple[str, dict[str, Any]]], ends: str
+) -> None:
+    bench = Bench(lambda _: "zz", rows=1)
+    heard = {name: bench.add(name, **how) for name, how in asked}
+    assert "".join(order_of_ends(bench, heard)) == ends
+
+
+def test_a_client_with_many_requests_leaves_rows_to_another() -> None:
+    bench = Bench(lambda _: "zz", rows=4)
+    for i in range(40):
+        bench.add(f"many {i}", client="many")
+    bench.engine.step_and_deliver()
+    few = [bench.add(f"few {i}", client="few") for i in range(2)]
+    steps = 0
+    while not all(h.num_closed for h in few):
+        bench.engine.step_and_deliver()
+        steps += 1
+    assert steps <= 3 + 3
+
+
+def test_under_pressure_the_least_urgent_row_goes_back_first() -> None:
+    bench = Bench(lambda _: "y" * 20, rows=3, tokens=40)
+    background = bench.add("background", max_tokens=20, priority=5)
+    urgent = [bench.add(f"urgent {i}", max_tokens=20) for i in range(2)]
+    ended = order_of_ends(bench, {"background": background, "first": urgent[0], "second": urgent[1]})
+    assert ended[-1] == "background" and bench.scheduler.num_preempted > 0
+    assert [h.text() for h in (background, *urgent)] == ["y" * 20] * 3
+
+
+@pytest.mark.parametrize(("own", "told"), [(0.5, "0.5 s"), (1000.0, "60 s")])
+def test_a_request_may_wait_as_long_as_it_says_and_the_engine_allows(own: float, told: str) -> None:
+    bench = Bench(lambda _: "zz", rows=1)
+    bench.add("a")
+    late = bench.add("b", queue_seconds=own)
+    bench.scheduler.requests[1].timings.arrival -= 61
+    bench.drain()
+    assert late.error is not None and late.error.status == 504 and told in late.error.message
+
+
+def test_a_large_request_is_not_overtaken_for_ever_by_small_ones() -> None:
+    bench = Bench(lambda _: "zz", rows=4, tokens=48)
+    heard = {f"small {i}": bench.add(f"small {i}") for i in range(3)}
+    heard["large"] = bench.add("x" * 40, max_tokens=2)
+    heard |= {f"later {i}": bench.add(f"later {i}") for i in range(3)}
+    assert order_of_ends(bench, heard)[3] == "large"
+
+
+@pytest.mark.parametrize("rows", [4, 16])
+def test_d106_64_constrained_requests_on_a_tiny_budget_are_all_valid_and_complete(rows: int) -> None:
+    bench = Bench(lambda p: f"[{len(p)}, 4{p[-1]}, 7]", rows=rows, tokens=64)
+    heard = [bench.add(f"prompt {i}", LIST, temperature=1.0, seed=i, client=str(i % 3)) for i in range(64)]
+    bench.drain(5000)
+    assert all(re.fullmatch(r"\[\d{1,3}(, \d{1,3}){0,3}\]", h.text()) for h in heard)
+    assert {(h.last().finish_reason, h.num_closed, h.error) for h in heard} == {("stop", 1, None)}
+    assert bench.scheduler.num_preempted > 0

@@ -113,7 +113,7 @@ class Intake:
                 ),
                 drops_space=self._tokenizer.drops_space,
                 matchers=constrained.matchers if constrained else None,
-                jump_forward=self._jump_forward,
+                jump_forward=self._jump_forward and asked.sampling.jump_forward,
                 timings=pending.timings,
                 context=self._max_len,
             )

@@ -76,7 +76,8 @@ class SamplingParams:
 
     max_tokens None: to the end of the context. logprobs k: the k best alternatives. shown_tokens: control tokens, by
     their text, that are part of the answer's text (`[/THINK]`); others are left out, and one that the vocabulary does
-    not hold means nothing.
+    not hold means nothing. jump_forward: text that the grammar forces may enter in one step. priority: lower runs first.
+    client: those named share rows fairly. queue_seconds: longest wait for a row, then 504; the model's limit holds too.
     """
 
     max_tokens: int | None = None
@@ -93,6 +94,10 @@ class SamplingParams:
     presence_penalty: float = 0.0
     repetition_penalty: float = 1.0
     logit_bias: Mapping[int, float] = field(default_factory=dict)
+    jump_forward: bool = True
+    priority: int = 0
+    client: str = ""
+    queue_seconds: float | None = None
     shown_tokens: tuple[str, ...] = ()
 
     def to_json(self) -> str:
@@ -115,9 +120,11 @@ class SamplingParams:
 
 
 _INTEGERS = {"max_tokens": (1, 2**31 - 1), "top_k": (0, 2**31 - 1), "seed": (-(2**63), 2**64 - 1), "n": (1, CHOICES),
-             "logprobs": (0, TOP_LOGPROBS)}  # fmt: skip
+             "logprobs": (0, TOP_LOGPROBS), "priority": (-1000, 1000)}  # fmt: skip
 _NUMBERS = {"temperature": (0.0, 2.0), "top_p": (0.0, 1.0), "min_p": (0.0, 1.0), "frequency_penalty": (-2.0, 2.0),
-            "presence_penalty": (-2.0, 2.0), "repetition_penalty": (0.01, 10.0)}  # fmt: skip
+            "presence_penalty": (-2.0, 2.0), "repetition_penalty": (0.01, 10.0),
+            "queue_seconds": (0.0, 1e6)}  # fmt: skip
+_PLAIN: dict[str, tuple[type, str]] = {"jump_forward": (bool, "a bool"), "client": (str, "a str up to 256 long")}
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -131,6 +138,11 @@ def _checked(name: str, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not bottom <= value <= top:
             raise RequestError(f"{name} must be a number from {bottom} to {top}, got {value!r}", param=name)
         return float(value)
+    if name in _PLAIN:
+        kind, told = _PLAIN[name]
+        if not isinstance(value, kind) or len(str(value)) > 256:
+            raise RequestError(f"{name} must be {told}, got {value!r}", param=name)
+        return value
     if name == "logit_bias":
         return _checked_bias(value)
     kind = str if name in ("stop", "shown_tokens") else int

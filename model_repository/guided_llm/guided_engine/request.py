@@ -134,6 +134,13 @@ class Choice:
         """Tokens that have no keys and values yet; at least one while the choice runs."""
         return len(self.tokens) - self.num_cached
 
+    @property
+    def waits_for_sibling(self) -> bool:
+        """The first choice is about to read the prompt, which this one then copies."""
+        first = self.request.choices[0]
+        ready = first.is_finished or first.num_cached >= len(self.request.prompt) - 1
+        return self is not first and not self.num_generated and not ready
+
     def advance(self, token: int, logprob: TokenLogprob | None) -> Event:
         """Take the token drawn for this step and the text that the grammar forces behind it.
 

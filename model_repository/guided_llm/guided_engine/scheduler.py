@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 
 from guided_engine.batch import Batch
 from guided_engine.kv_cache import KVCache, common_prefix
 from guided_engine.metrics import CANCELLED
 from guided_engine.protocol import RequestError
 from guided_engine.request import Choice, Request
+from guided_engine.waiting import WaitingLine
 
 _WORTH_COPYING = 16
 _SHORT = 32
@@ -25,7 +25,7 @@ class Scheduler:
     def __init__(self, cache: KVCache, step_tokens: int, queue_seconds: float, prefix_cache: bool = True) -> None:
         self._cache, self._step_tokens, self._queue_seconds = cache, step_tokens, queue_seconds
         self._prefix_cache = prefix_cache
-        self._waiting: deque[Choice] = deque()
+        self._waiting = WaitingLine()
         self._running: list[Choice] = []
         self._finished: list[Choice] = []
         self._dropped: list[tuple[Request, RequestError]] = []
@@ -50,7 +50,7 @@ class Scheduler:
         return list(dict.fromkeys(c.request for c in (*self._finished, *self._running, *self._waiting)))
 
     def add(self, request: Request) -> None:
-        self._waiting.extend(request.choices)
+        self._waiting.add(request.choices)
 
     def next_batch(self) -> Batch | None:
         """The step to compute, or None when nothing runs."""
@@ -76,7 +76,7 @@ class Scheduler:
 
     def remove(self, request: Request) -> None:
         """Take every choice of a request out, wherever it is."""
-        self._waiting = deque(c for c in self._waiting if c.request is not request)
+        self._waiting.remove(request)
         self._finished = [c for c in self._finished if c.request is not request]
         for choice in [c for c in self._running if c.request is request]:
             self.leave(choice)
@@ -91,43 +91,37 @@ class Scheduler:
 
     def _drop(self) -> None:
         """Take out what was cancelled or waited too long."""
-        late = time.monotonic() - self._queue_seconds
+        now = time.monotonic()
         for request in self.requests:
+            asked = request.sampling.queue_seconds
+            limit = self._queue_seconds if asked is None else min(asked, self._queue_seconds)
             if request.sink.cancelled:
                 self.num_cancelled += 1
                 self.remove(request)
                 self._dropped.append((request, RequestError("cancelled by the client", CANCELLED)))
-            elif not request.timings.start and request.timings.arrival < late:
+            elif not request.timings.start and now - request.timings.arrival > limit:
                 self.remove(request)
-                error = RequestError(f"waited longer than {self._queue_seconds:g} s in the queue", 504)
-                self._dropped.append((request, error))
+                self._dropped.append((request, RequestError(f"waited longer than {limit:g} s in the queue", 504)))
 
     def _make_room(self) -> None:
-        """Past the budget the youngest rows go back to the queue; they keep tokens and matcher, not the cache."""
+        """Past the budget the least urgent, youngest rows go back to the queue, with tokens and matcher."""
         while len(self._running) > 1 and self.num_tokens > self._cache.shape.tokens:
-            youngest = max(self._running, key=lambda c: (c.request.timings.start, c.index))
-            self.leave(youngest)
-            youngest.restart()
-            self._waiting.appendleft(youngest)
+            last = max(self._running, key=lambda c: (c.request.sampling.priority, c.request.timings.start, c.index))
+            self.leave(last)
+            last.restart()
+            self._waiting.add([last])
             self.num_preempted += 1
 
     def _admit(self) -> None:
-        held_back: list[Choice] = []
-        while self._waiting and len(self._running) < self._cache.shape.rows:
-            choice = self._waiting.popleft()
-            if self._waits_for_sibling(choice):
-                held_back.append(choice)
-                continue
+        """One that does not fit holds back those behind it, or small requests would starve a large one."""
+        while len(self._running) < self._cache.shape.rows:
+            choice = self._waiting.first(self._running)
+            if choice is None:
+                return
             if self._running and self.num_tokens + len(choice.tokens) + 1 > self._cache.shape.tokens:
-                held_back.append(choice)
-                break
+                return
+            self._waiting.take(choice)
             self._start(choice)
-        self._waiting.extendleft(reversed(held_back))
-
-    def _waits_for_sibling(self, choice: Choice) -> bool:
-        first = choice.request.choices[0]
-        ready = first.is_finished or first.num_cached >= len(choice.request.prompt) - 1
-        return choice is not first and not choice.num_generated and not ready
 
     def _start(self, choice: Choice) -> None:
         if not choice.request.timings.start:
