@@ -43,6 +43,14 @@ def shape(dfa: Dfa, high: int | None, rules: Rules) -> Expr | None:
     return None if build is None else build(rules)
 
 
+def common(dfa: Dfa) -> Dfa:
+    """Of a format that is all of `dfa`, the values without what hardly any value has: address literals and quotes."""
+    return _COMMON.get(dfa, dfa)
+
+
+_WITHOUT = dict.fromkeys(("uri", "uri-reference", "iri", "iri-reference"), "[^\\[]*")
+_WITHOUT |= dict.fromkeys(("email", "idn-email"), '[^\\["]*')
+_COMMON: dict[Dfa, Dfa] = {}
 _SHAPES: dict[tuple[Dfa, int | None], Callable[[Rules], Expr]] = {}
 
 
@@ -54,6 +62,8 @@ def _language(name: str) -> FormatLanguage:
         _SHAPES[dfa, HOSTNAME_LENGTH] = format_shapes.hostname
         return FormatLanguage(dfa, labels, HOSTNAME_LENGTH)
     dfa = _compile(PATTERNS[name])
+    if name in _WITHOUT:
+        _COMMON[dfa] = dfa.intersect(_compile(_WITHOUT[name]), Budget(_LIMITS))
     return FormatLanguage(dfa, _compile(WIDER[name]) if name in WIDER else dfa)
 
 

@@ -10,7 +10,8 @@ from guided_grammar import automata, regex
 from guided_grammar.automata import Dfa
 from guided_grammar.bounded import bounded
 from guided_grammar.budget import Budget
-from guided_grammar.ir import Expr, Rules, alt, seq
+from guided_grammar.coarse import coarse
+from guided_grammar.ir import NOTHING, Expr, Rules, alt, seq
 from guided_grammar.linear import to_expr
 from guided_grammar.ranges import ALL
 from guided_grammar.schema import formats
@@ -19,6 +20,8 @@ from guided_grammar.schema.json_text import QUOTE, JsonWriter, quoted
 _WRITER = JsonWriter()
 _MAX_LISTED = 32
 _MAX_COUNTED = 16
+_MAX_STATES, _MAX_EDGES = 3_000, 12_000
+"""States and edges of an automaton times its bound on lengths, above which no grammar of both is small enough."""
 
 
 @dataclass(frozen=True)
@@ -234,4 +237,13 @@ def _emit_piece(piece: Piece, rules: Rules, budget: Budget) -> Expr:
     listed = dfa.finite(_MAX_LISTED)
     if listed is not None:
         return alt(*(quoted(value) for value in listed if piece.contains(value)))
+    if piece.high is not None and _is_large(dfa, piece.high):
+        least = Piece(formats.common(dfa), piece.low).materialised(budget)
+        found = coarse(least, piece.high, _WRITER, rules, budget)
+        if found != NOTHING:
+            return seq(QUOTE, found)
     return seq(QUOTE, to_expr(piece.materialised(budget), _WRITER, rules, budget))
+
+
+def _is_large(dfa: Dfa, high: int) -> bool:
+    return high * dfa.num_states > _MAX_STATES or high * sum(map(len, dfa.edges)) > _MAX_EDGES
