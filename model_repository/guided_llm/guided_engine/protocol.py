@@ -76,7 +76,7 @@ class SamplingParams:
 
     max_tokens None: to the end of the context. logprobs k: the k best alternatives. shown_tokens: control tokens, by
     their text, that are part of the answer's text (`[/THINK]`); others are left out, and one that the vocabulary does
-    not hold means nothing. jump_forward: text that the grammar forces may enter in one step. priority: lower runs first.
+    not hold means nothing. jump_forward: text that the grammar forces may enter at once. priority: lower runs first.
     client: those named share rows fairly. queue_seconds: longest wait for a row, then 504; the model's limit holds too.
     """
 
