@@ -13,7 +13,7 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING
 
-from guided_grammar.crew import Crew, PoolClosed, result_of
+from guided_grammar.crew import Crew, PoolBusy, PoolClosed, result_of
 from guided_grammar.errors import UnsupportedConstraint
 from guided_grammar.limits import Limits
 from guided_grammar.losses import Losses
@@ -48,7 +48,7 @@ class Prover:
         workers: int = 1,
         seconds: float = 4.0,
         memory_bytes: int = 3 << 30,
-        wait: float = 4.0,
+        wait: float = 5.0,
     ) -> None:
         self._seconds, self._memory_bytes, self._wait = seconds, memory_bytes, wait
         self._outcomes: Outcomes[_Key, None] = Outcomes(_KEPT, _KEPT_BYTES, lambda proven: 1)
@@ -99,6 +99,11 @@ class Prover:
     def _judged(self, worker: _Loaded, text: str, markers: frozenset[str]) -> None:
         if self._closed:
             raise PoolClosed("the prover is closed")
+        try:
+            worker.load()
+        except (WorkerDied, WorkerTimeout):
+            # nothing that this grammar has done
+            raise PoolBusy("the grammar worker does not start") from None
         worker.judge(text, markers, self._seconds)
 
     def _mend(self, worker: _Loaded) -> None:
@@ -117,14 +122,22 @@ class _Loaded:
         self._is_loaded = False
 
     def load(self) -> None:
+        """Once more when the process ends over it. Raises WorkerDied, WorkerTimeout."""
+        try:
+            self._load()
+        except WorkerDied:
+            self._load()
+
+    def _load(self) -> None:
         # a process that was killed while it was idle comes back without the vocabulary
         if not (self._is_loaded and self._worker.is_running):
             self._is_loaded = False
-            self._worker.call("guided_grammar.proof:load", self._vocabulary, self._limits, seconds=_LOAD_SECONDS)
+            arguments = (self._vocabulary, self._limits)
+            self._worker.call("guided_grammar.proof:load", *arguments, seconds=_LOAD_SECONDS, trusted=True)
             self._is_loaded = True
 
     def judge(self, text: str, markers: frozenset[str], seconds: float) -> None:
-        self.load()
+        """Must be loaded."""
         started = time.monotonic()
         try:
             self._worker.call("guided_grammar.proof:judge", text, markers, seconds=seconds)

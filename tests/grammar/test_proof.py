@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from guided_grammar.errors import GrammarError, LimitExceeded, UnsatisfiableConstraint, UnsupportedConstraint
 from guided_grammar.limits import DEFAULT_LIMITS
+from guided_grammar.pool import PoolBusy
 from guided_grammar.proof import Prover
 from guided_grammar.vocabulary import Vocabulary
-from guided_testing.family import children
+from guided_grammar.worker import Worker, WorkerDied
+from guided_testing.family import children, kill
 
 LETTERS = tuple(bytes([code]) for code in range(97, 123))
 WORDS = tuple(a + b + c for a in LETTERS for b in LETTERS for c in LETTERS)
@@ -48,7 +50,7 @@ def test_a_grammar_that_does_not_come_back_costs_its_worker_and_nothing_else(pro
 def test_an_idle_worker_that_is_killed_from_outside_comes_back_with_its_vocabulary(prover: Prover) -> None:
     prover.prove('root ::= "before"', frozenset())
     for pid in children():
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)
     prover.prove('root ::= "after"', frozenset())
 
 
@@ -59,6 +61,27 @@ def test_an_idle_worker_that_is_killed_from_outside_comes_back_with_its_vocabula
 def test_what_the_engine_would_refuse_is_refused(prover: Prover, text: str, error: type[GrammarError]) -> None:
     with pytest.raises(error):
         prover.prove(text, frozenset())
+
+
+def test_a_worker_that_does_not_start_is_not_the_fault_of_the_grammar(
+    prover: Prover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for pid in children():
+        kill(pid)
+    genuine, functions = Worker.call, list[str]()
+
+    def call(worker: Worker, function: str, *arguments: object, **options: Any) -> object:
+        functions.append(function)
+        if function.endswith(":load"):
+            raise WorkerDied("killed", -signal.SIGKILL)
+        return genuine(worker, function, *arguments, **options)
+
+    monkeypatch.setattr(Worker, "call", call)
+    with pytest.raises(PoolBusy, match="the grammar worker does not start"):
+        prover.prove('root ::= "late"', frozenset())
+    monkeypatch.undo()
+    prover.prove('root ::= "late"', frozenset())
+    assert set(functions) == {"guided_grammar.proof:load"} and prover.stats.kills.crash == 0
 
 
 def test_a_grammar_over_the_memory_bound_is_refused() -> None:
