@@ -140,7 +140,7 @@ async def accept(service: Service, body: ChatRequest, record: Record) -> Chat:
     model = served.find(service.models, body.model)
     record.model = model.names[0]
     record.budget_field = "max_tokens" if body.max_completion_tokens is None else "max_completion_tokens"
-    plan = translate.plan_chat(body, model)
+    plan = translate.plan_chat(body, model).of(record.client)
     record.constraint = plan.constraint
     checked = await service.checker.check(plan.constraint.spec, plan.constraint.field, record.client)
     record.compile_seconds = checked.seconds

@@ -149,6 +149,7 @@ class Generation(Fields):
     frequency_penalty: Penalty = 0.0
     presence_penalty: Penalty = 0.0
     repetition_penalty: Annotated[float, Field(ge=0.01, le=10)] = 1.0
+    jump_forward: bool = True
     user: str | None = None
     guided_choice: list[str] | None = None
     guided_regex: str | None = None

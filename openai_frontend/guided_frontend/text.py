@@ -139,7 +139,7 @@ async def accept(service: Service, body: CompletionRequest, record: Record) -> T
     """Checks everything that can be refused without the model. Raises ApiError."""
     model = served.find(service.models, body.model)
     record.model = model.names[0]
-    plan = translate.plan_text(body)
+    plan = translate.plan_text(body).of(record.client)
     record.constraint = plan.constraint
     if body.echo and body.logprobs is not None:
         raise BadRequest("echo cannot be combined with logprobs: those of the prompt are not computed", "echo")

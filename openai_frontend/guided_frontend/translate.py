@@ -24,6 +24,10 @@ class Plan:
     sampling: SamplingParams
     thinks: bool | None = None
 
+    def of(self, client: str) -> Plan:
+        """For that client: where many wait in the engine's queue, clients take turns."""
+        return replace(self, sampling=replace(self.sampling, client=client))
+
     def request(
         self, ids: Sequence[int], shown: tuple[str, ...] = (), bias: Mapping[int, float] | None = None
     ) -> GenerateRequest:
@@ -79,6 +83,7 @@ def _sampling(body: Generation, wanted: Constraint, max_tokens: int | None, logp
         "min_p": body.min_p, "seed": body.seed, "n": body.n, "stop": stop, "logprobs": logprobs,
         "frequency_penalty": body.frequency_penalty, "presence_penalty": body.presence_penalty,
         "repetition_penalty": body.repetition_penalty, "logit_bias": body.logit_bias,
+        "jump_forward": body.jump_forward,
     }  # fmt: skip
     try:
         return SamplingParams.from_json(json.dumps(fields))

@@ -91,7 +91,7 @@ VALID: dict[str, Any] = {
     "tools": [], "tool_choice": "none", "parallel_tool_calls": False, "allow_tools_with_response_format": True, "think": False, "reasoning_effort": "none",
     "chat_template_kwargs": {"x": 1}, "thinking_token_budget": 5, "modalities": ["text"], "user": "u", "safety_identifier": "u",
     "metadata": {"a": "b"}, "store": False, "service_tier": "auto", "prompt_cache_key": "k", "prompt_cache_retention": "24h",
-    "model": "default", "messages": [{"role": "user", "content": [{"type": "text", "text": "x"}]}],
+    "model": "default", "jump_forward": False, "messages": [{"role": "user", "content": [{"type": "text", "text": "x"}]}],
     "guided_choice": ["a"], "guided_regex": "a", "guided_grammar": 'root ::= "a"', "guided_json": True,
     "structured_outputs": {"choice": ["a"]},
 }  # fmt: skip

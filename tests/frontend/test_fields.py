@@ -25,7 +25,7 @@ TAKEN: dict[str, dict[str, set[str]]] = {
         "model": {TEXT}, "n": {WHOLE}, "stream": {BIT}, "stream_options": {THING}, "seed": {WHOLE}, "temperature": NUMBER,
         "top_p": NUMBER, "top_k": {WHOLE}, "min_p": NUMBER, "stop": {TEXT, MANY}, "max_tokens": {WHOLE},
         "logit_bias": {THING}, "frequency_penalty": NUMBER, "presence_penalty": NUMBER, "repetition_penalty": NUMBER,
-        "user": {TEXT}, "guided_choice": {MANY}, "guided_regex": {TEXT}, "guided_grammar": {TEXT}, "guided_json": ANY,
+        "user": {TEXT}, "jump_forward": {BIT}, "guided_choice": {MANY}, "guided_regex": {TEXT}, "guided_grammar": {TEXT}, "guided_json": ANY,
         "structured_outputs": {THING}, "response_format": {THING},
     },
     "chat": {

@@ -95,6 +95,7 @@ def test_d50_the_versions_of_everything_are_told(frontend: Frontend) -> None:
 
 
 def test_the_openapi_document_describes_the_bodies(frontend: Frontend) -> None:
-    paths = httpx.get(f"{frontend.url}/openapi.json").json()["paths"]
-    body = paths["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    document = httpx.get(f"{frontend.url}/openapi.json").json()
+    posted = document["paths"]["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]
+    body = document["components"]["schemas"][posted["schema"]["$ref"].rpartition("/")[2]]
     assert "messages" in body["required"] and "guided_json" in body["properties"]

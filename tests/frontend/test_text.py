@@ -99,3 +99,16 @@ def test_an_engine_error_ends_the_whole_answer(frontend: Frontend, prompt: Any) 
     with pytest.raises(openai.APIError, match="queue is full"):
         list(frontend.client.completions.create(model="smollm2", prompt=prompt, stream=True))
     assert frontend.backend.running == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "base"),
+    [("/v1/completions", {"prompt": "x"}), ("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]})],
+)
+@pytest.mark.parametrize(("fields", "jumps"), [({}, True), ({"jump_forward": False}, False)])
+def test_the_engine_is_told_the_client_and_whether_forced_text_may_jump(
+    frontend: Frontend, path: str, base: dict[str, Any], fields: dict[str, Any], jumps: bool
+) -> None:
+    frontend.post({**base, **fields}, path)
+    sampling = frontend.backend.requests[-1].sampling
+    assert (sampling.jump_forward, sampling.client) == (jumps, "127.0.0.1")
