@@ -109,6 +109,11 @@ def test_a_constrained_request_runs_and_reports_its_compile_time(served: tuple[B
     assert served[2].num_asked == 1
 
 
+def test_a_constraint_is_compiled_in_the_turn_of_its_client(served: tuple[Bench, Intake, Any]) -> None:
+    ask(served[1], request(constraint=CHOICE, client="tenant"))
+    assert served[2]._specs.clients == ["tenant"]
+
+
 def test_the_last_event_tells_the_context(served: tuple[Bench, Intake, Any]) -> None:
     events = ask(served[1], request()).events
     assert [event.context for event in events] == [*([None] * (len(events) - 1)), 64]
@@ -133,7 +138,7 @@ def test_a_slow_compile_does_not_hold_up_a_free_request(
 ) -> None:
     _, intake, grammars = served
     release = threading.Event()
-    monkeypatch.setattr(grammars, "matchers", lambda constraint, count: release.wait(5) and None)
+    monkeypatch.setattr(grammars, "matchers", lambda constraint, count, client: release.wait(5) and None)
     slow = Listener()
     intake.accept(request(constraint=CHOICE), slow)
     assert ask(intake, request()).text() == "HELLO" and not slow.done.is_set()
@@ -144,7 +149,7 @@ def test_a_slow_compile_does_not_hold_up_a_free_request(
 def test_requests_on_their_way_are_bounded(served: tuple[Bench, Intake, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     _, intake, grammars = served
     release = threading.Event()
-    monkeypatch.setattr(grammars, "matchers", lambda constraint, count: release.wait(5) and None)
+    monkeypatch.setattr(grammars, "matchers", lambda constraint, count, client: release.wait(5) and None)
     heard = [Listener() for _ in range(12)]
     for listener in heard:
         intake.accept(request(constraint=CHOICE), listener)
@@ -159,7 +164,7 @@ def test_requests_on_their_way_are_bounded(served: tuple[Bench, Intake, Any], mo
 def test_a_compile_that_nobody_can_take_is_a_503(
     served: tuple[Bench, Intake, Any], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def busy(constraint: str, count: int) -> None:
+    def busy(constraint: str, count: int, client: str) -> None:
         raise error
 
     monkeypatch.setattr(served[2], "matchers", busy)

@@ -101,7 +101,7 @@ class SpecCompiler(Protocol):
     @property
     def stats(self) -> PoolStats: ...
 
-    def compile(self, spec: GrammarSpec) -> Compiled: ...
+    def compile(self, spec: GrammarSpec, client: str = "") -> Compiled: ...
 
 
 class Proof(Protocol):
@@ -110,7 +110,7 @@ class Proof(Protocol):
     @property
     def stats(self) -> PoolStats: ...
 
-    def prove(self, text: str, markers: frozenset[str]) -> None: ...
+    def prove(self, text: str, markers: frozenset[str], client: str = "") -> None: ...
 
 
 @dataclass(frozen=True)
@@ -161,17 +161,20 @@ class Grammars:
             self._num_over,
         )
 
-    def matchers(self, constraint: str, count: int) -> Constrained | None:
+    def matchers(self, constraint: str, count: int, client: str = "") -> Constrained | None:
         """Fresh matchers for `count` choices; None when the constraint constrains nothing. Raises GrammarError,
-        and what `specs.compile` raises when it cannot take the work."""
+        and what `specs.compile` raises when it cannot take the work.
+
+        client: where constraints wait for a worker, clients take turns.
+        """
         spec = GrammarSpec.from_json(constraint)
         if spec.kind is Kind.FREE:
             return None
         with self._lock:
             self.num_asked += 1
-        compiled = self._specs.compile(spec)
+        compiled = self._specs.compile(spec, client)
         if self._proof is not None:
-            self._proof.prove(compiled.text, compiled.markers)
+            self._proof.prove(compiled.text, compiled.markers, client)
         sessions = self._builders.submit(self._sessions, compiled, count).result()
         meters = (Meter(self._mask_seconds) for _ in sessions)
         matchers = (GrammarMatcher(s, self._vocabulary, m) for s, m in zip(sessions, meters, strict=True))

@@ -21,7 +21,8 @@ from guided_engine.request import Request, Sink, Timings
 from guided_engine.tokenizer import Tokenizer
 
 _READERS = 1
-_COMPILERS = 4
+# they wait for workers, in turns of their clients; one that cannot wait here would stand in line behind all others
+_COMPILERS = 32
 
 
 @dataclass
@@ -129,7 +130,7 @@ class Intake:
     def _constrained(self, asked: GenerateRequest, timings: Timings) -> Constrained | None:
         started = time.monotonic()
         try:
-            constrained = self._grammars.matchers(asked.constraint, asked.sampling.n)
+            constrained = self._grammars.matchers(asked.constraint, asked.sampling.n, asked.sampling.client)
         except GrammarError as error:
             self._metrics.refused()
             raise RequestError(error.message, 400, "constraint", error.to_dict()) from None

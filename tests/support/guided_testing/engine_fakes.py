@@ -180,9 +180,13 @@ class InProcess:
 
     stats = PoolStats()
 
-    def compile(self, spec: GrammarSpec) -> Compiled:
+    def __init__(self) -> None:
+        self.clients: list[str] = []
+
+    def compile(self, spec: GrammarSpec, client: str = "") -> Compiled:
+        self.clients.append(client)
         return compile_spec(spec)
 
 
-def byte_grammars(mask_seconds: float = 0.0) -> Grammars:
-    return Grammars(VOCABULARY, InProcess(), 1 << 20, mask_seconds=mask_seconds)
+def byte_grammars(mask_seconds: float = 0.0, specs: InProcess | None = None) -> Grammars:
+    return Grammars(VOCABULARY, specs or InProcess(), 1 << 20, mask_seconds=mask_seconds)
