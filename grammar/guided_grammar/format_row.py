@@ -37,6 +37,7 @@ class Reasoning:
 
     opened_by_prompt: the chat template writes `open` when thinking is on, so the output starts inside the block.
     interrupted_by: texts that end the block without its closer; they belong to the answer.
+    also: other pairs of markers that models of the family wrote; read, never written.
     strays: markup that may be left over in an answer, where it means nothing; blocks may then begin anywhere in it.
     """
 
@@ -45,6 +46,7 @@ class Reasoning:
     opened_by_prompt: bool = False
     interrupted_by: tuple[str, ...] = ()
     strays: tuple[str, ...] = ()
+    also: tuple[tuple[str, str], ...] = ()
 
     def __iter__(self) -> Iterator[str]:
         return iter((self.open, self.close))
@@ -65,6 +67,8 @@ class ToolFormat:
     also: other texts that a reader takes for the beginning of a section.
     The texts around names and arguments are exactly what a grammar writes; readers skip blanks around their marks.
     after_name may hold `{index}`, the number of the call.
+    also_open, also_after_name, also_after_arguments: other spellings that models of the family were taught, which they
+    may choose where calls are left to them; `{id}` is an identifier of nine characters.
     is_sorted: arguments are in alphabetical order, else as declared. is_single: an answer holds at most one call.
     tokens: texts that a vocabulary may hold as one token; a grammar then writes that token, never its spelling.
     """
@@ -84,6 +88,9 @@ class ToolFormat:
     before_name: str = ""
     after_name: str = ""
     after_arguments: str = ""
+    also_open: tuple[str, ...] = ()
+    also_after_name: tuple[str, ...] = ()
+    also_after_arguments: tuple[str, ...] = ()
     argument_open: str = ""
     after_key: str = ""
     argument_close: str = ""
@@ -111,6 +118,11 @@ class ToolFormat:
         tokens = sorted(self.tokens, key=len, reverse=True)
         parts = re.split(f"({'|'.join(map(re.escape, tokens))})", markup) if tokens else [markup]
         return tuple(part.strip() for part in parts if part.strip())
+
+    @property
+    def needs_call_open(self) -> bool:
+        """Within a section nothing but a token begins a call."""
+        return self.open != "" and self.call_open in self.tokens
 
     @property
     def lead(self) -> str:

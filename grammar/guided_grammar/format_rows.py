@@ -48,6 +48,8 @@ MISTRAL_V3 = replace(
     models="Mistral 7B v0.3, Nemo, Mixtral 8x22B",
     trigger="[TOOL_CALLS]",
     open="[TOOL_CALLS][",
+    also_open=("[TOOL_CALLS] [",),
+    also_after_arguments=(', "id": "{id}"}',),
     close="]",
     between=", ",
     tokens=("[TOOL_CALLS]",),
@@ -59,8 +61,9 @@ MISTRAL_V11 = ToolFormat(
     trigger="[TOOL_CALLS]",
     call_open="[TOOL_CALLS]",
     after_name="[ARGS]",
+    also_after_name=("[CALL_ID]{id}[ARGS]",),
     tokens=("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"),
-    reasoning=Reasoning("[THINK]", "[/THINK]"),
+    reasoning=Reasoning("[THINK]", "[/THINK]", also=(("<think>", "</think>"),)),
 )
 DEEPSEEK_V3 = ToolFormat(
     name="deepseek_v3",
@@ -111,6 +114,7 @@ KIMI_K2 = ToolFormat(
     call_close="<|tool_call_end|>",
     before_name="functions.",
     after_name=":{index}<|tool_call_argument_begin|>",
+    also_after_name=(":{index} <|tool_call_argument_begin|>",),
     tokens=(
         "<|tool_calls_section_begin|>",
         "<|tool_calls_section_end|>",
@@ -254,6 +258,16 @@ GPT_OSS = ToolFormat(
     prefix="<|channel|>commentary ",
     call_open="to=functions.",
     after_name=" <|constrain|>json<|message|>",
+    also_after_name=(
+        "<|constrain|>json<|message|>",
+        "<|message|>",
+        "<|channel|>commentary <|constrain|>json<|message|>",
+        "<|channel|>commentary<|constrain|>json<|message|>",
+        "<|channel|>commentary json<|message|>",
+        "<|channel|>commentary<|message|>",
+        "<|channel|>analysis <|constrain|>json<|message|>",
+        "<|channel|>analysis<|constrain|>json<|message|>",
+    ),
     tokens=("<|channel|>", "<|constrain|>", "<|message|>", "<|start|>", "<|end|>"),
     is_single=True,
 )

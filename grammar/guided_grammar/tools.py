@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +29,11 @@ from guided_grammar.tool_styles.tool import ANY_OBJECT, Tool, of_objects
 
 _BARE_NAME = re.compile(r"[A-Za-z0-9_.\-]+")
 _BLANKS = " \t\n\r"
-_INDEX = repeat(chars([(0x30, 0x39)]), 1, 3)
+_PLACES = {
+    "{index}": repeat(chars([(0x30, 0x39)]), 1, 3),
+    "{id}": repeat(chars([(0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)]), 9, 9),
+}
+_PLACE = re.compile(r"(\{(?:index|id)\})")
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ def tools_expr(value: Any, rules: Rules, budget: Budget, limits: Limits) -> Expr
     """
     calls = ToolCalls.of(value, limits)
     wanted = [tool for tool in calls.tools if calls.named in (None, tool.name)]
-    bodies = [_body(calls.row, tool, rules, budget, limits) for tool in wanted]
+    bodies = [_body(calls, tool, rules, budget, limits) for tool in wanted]
     return _answer(calls, rules, rules.add(alt(*bodies), "call"))
 
 
@@ -87,7 +92,8 @@ def _answer(calls: ToolCalls, rules: Rules, call: Ref) -> Expr:
     more = EMPTY if is_one else repeat(rules.add(further, "further"), 0, None)
     close = markup(row.close, row, rules)
     if calls.auto and row.trigger:
-        after = markup(row.lead.removeprefix(row.trigger), row, rules)
+        leads = (opening + row.call_open for opening in (row.open, *row.also_open))
+        after = _spelled(tuple(lead.removeprefix(row.trigger) for lead in leads), row, rules)
         tail = rules.add(seq(after, rest, more if nests else EMPTY, close), "triggered")
         return Dispatch(((row.trigger, tail),), calls.parallel and not row.is_single, _unwanted(row))
     section = seq(markup(row.lead, row, rules), rest, more, close)
@@ -100,24 +106,34 @@ def _answer(calls: ToolCalls, rules: Rules, call: Ref) -> Expr:
 def _unwanted(row: ToolFormat) -> tuple[str, ...]:
     """Texts that free text never holds: what a reader also takes for calls, and the opener of a block of reasoning,
     which came before the answer where there is one."""
-    return (*row.also, *((row.reasoning.open.strip(),) if row.reasoning else ()))
+    if row.reasoning is None:
+        return row.also
+    return (*row.also, row.reasoning.open.strip(), *(opener for opener, _ in row.reasoning.also))
 
 
-def _body(row: ToolFormat, tool: Tool, rules: Rules, budget: Budget, limits: Limits) -> Expr:
+def _spelled(texts: Iterable[str], row: ToolFormat, rules: Rules) -> Expr:
+    """Any of these texts of the row, with what stands in their places."""
+    options = []
+    for value in texts:
+        parts = [part for part in _PLACE.split(value) if part]
+        options.append(seq(*(_PLACES.get(part) or markup(part, row, rules) for part in parts)))
+    return alt(*options)
+
+
+def _body(calls: ToolCalls, tool: Tool, rules: Rules, budget: Budget, limits: Limits) -> Expr:
     """One tool's call from before its name to after its arguments."""
+    row = calls.row
     name = json.dumps(tool.name, ensure_ascii=False)[1:-1] if row.in_object else tool.name
     if not row.in_object and not _BARE_NAME.fullmatch(name):
         reason = f"tool {name!r}: format {row.name!r} cannot write this name"
         raise UnsupportedConstraint(reason, keyword="name", path=f"{tool.path}/function/name")
-    before, index, after = row.after_name.partition("{index}")
+    also_name, also_arguments = (row.also_after_name, row.also_after_arguments) if calls.auto else ((), ())
     return seq(
         markup(row.before_name, row, rules),
         text(name),
-        markup(before, row, rules),
-        _INDEX if index else EMPTY,
-        markup(after, row, rules),
+        _spelled((row.after_name, *also_name), row, rules),
         _arguments(row, tool, rules, budget, limits),
-        markup(row.after_arguments, row, rules),
+        _spelled((row.after_arguments, *also_arguments), row, rules),
     )
 
 

@@ -18,6 +18,7 @@ class ReasoningSplitter:
     def __init__(self, markers: Reasoning, inside: bool, triggers: tuple[str, ...] = ()) -> None:
         self._markers, self._inside, self._triggers = markers, inside, triggers
         self._open, self._close = markers.open.strip(), markers.close.strip()
+        self._pairs = {self._open: self._close, **dict(markers.also)}
         self._source = Source()
         self._reading = self._split()
 
@@ -42,9 +43,10 @@ class ReasoningSplitter:
     def _split(self) -> Reading[None]:
         source = self._source
         yield from source.skip()
-        opened = yield from source.accept(self._open)
+        opened = yield from source.first_of(self._pairs)
+        source.at += len(opened)
         if opened or self._inside:
-            yield from self._thought(is_first=True)
+            yield from self._thought(self._pairs.get(opened, self._close), is_first=True)
         else:
             source.at = 0
         in_calls = not self._markers.strays
@@ -52,7 +54,7 @@ class ReasoningSplitter:
         while (char := (yield from source.peek())) != "":
             in_calls = in_calls or (yield from source.first_of(self._triggers)) != ""
             if not in_calls and (yield from source.accept(self._open)):
-                yield from self._thought(is_first=False)
+                yield from self._thought(self._close, is_first=False)
             elif in_calls or not (yield from self._stray()):
                 source.at += 1
                 yield TextPiece(char + source.run("" if in_calls else firsts))
@@ -64,15 +66,15 @@ class ReasoningSplitter:
         self._source.at += len(found)
         return found != ""
 
-    def _thought(self, is_first: bool) -> Reading[None]:
-        """From inside the block to the first character of the answer."""
+    def _thought(self, close: str, is_first: bool) -> Reading[None]:
+        """From inside the block that `close` ends to the first character of the answer."""
         source, blanks = self._source, ""
-        ends = "".join({mark[0] for mark in (self._close, *self._markers.interrupted_by)})
+        ends = "".join({mark[0] for mark in (close, *self._markers.interrupted_by)})
         yield from source.skip()
         if is_first and (yield from source.first_of(self._triggers)):
             return
         while (char := (yield from source.peek())) != "":
-            if (yield from source.accept(self._close)):
+            if (yield from source.accept(close)):
                 return (yield from source.skip())
             if self._triggers and (yield from source.first_of(self._markers.interrupted_by)):
                 return

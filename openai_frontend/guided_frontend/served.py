@@ -10,11 +10,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from guided_grammar.formats import HERMES, CallStyle, ToolFormat, tool_format
+from guided_grammar.formats import HERMES, CallStyle, ToolFormat, proposed, tool_format
 
 from guided_frontend.errors import NotFound
 from guided_frontend.prompt import ChatTemplate, PromptTokenizer
-from guided_frontend.proposal import proposed_format, takes_ours
+from guided_frontend.proposal import takes_ours
 from guided_frontend.settings import Settings
 
 _LOG = logging.getLogger("guided_frontend")
@@ -92,7 +92,7 @@ def _proposed(template: str, is_chosen: bool) -> tuple[str, str]:
     """Format and template for a model of which only the template is known."""
     if takes_ours(template) and not is_chosen:
         return HERMES.name, _shipped(_SHIPPED)
-    return proposed_format(template), template
+    return proposed(template), template
 
 
 def find(models: tuple[ServedModel, ...], name: str | None) -> ServedModel:

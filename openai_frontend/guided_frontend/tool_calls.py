@@ -89,6 +89,11 @@ class CallParser:
         source, mark, is_any = self._source, start, False
         for opening in self._opening:
             yield from source.accept_after_blanks(opening)
+        if (yield from self._is_empty(start)):
+            return True
+        if self._row.needs_call_open and not source.since(start).rstrip().endswith(self._row.call_open.strip()):
+            source.at = start
+            return False
         while True:
             num_started = self._num_started
             yield from source.skip()
@@ -103,6 +108,20 @@ class CallParser:
             return True
         source.at = mark
         return is_any
+
+    def _is_empty(self, start: int) -> Reading[bool]:
+        """Step over the rest of a section that holds nothing, or that the answer ends in."""
+        source = self._source
+        if source.at == start:
+            return False
+        at = source.at
+        for closing in self._closing:
+            if (yield from source.accept_after_blanks(closing)):
+                return True
+        yield from source.skip()
+        is_end = (yield from source.peek()) == ""
+        source.at = source.at if is_end else at
+        return is_end
 
     def _call(self) -> Reading[bool]:
         return (yield from READERS[self._row.style](self._source, self._row, self._schemas))
@@ -125,7 +144,8 @@ class CallParser:
 
 
 class _Content:
-    """Blanks wait: those around calls belong to the markup, unless they part two stretches of content."""
+    """Blanks wait: those around calls belong to the markup, unless they part two stretches of content. Line breaks
+    before a call always do."""
 
     def __init__(self) -> None:
         self._blanks = ""
@@ -141,7 +161,8 @@ class _Content:
             yield TextPiece(lead + inner)
 
     def call_ended(self) -> None:
-        self._blanks, self._has_calls = "", True
+        is_kept = self._has_text and "\n" not in self._blanks
+        self._blanks, self._has_calls = self._blanks if is_kept else "", True
 
     def rest(self) -> list[TextPiece]:
         """The last blanks of an answer without calls."""

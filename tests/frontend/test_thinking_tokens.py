@@ -22,7 +22,7 @@ CONTROL = sorted({token for row in FORMATS.values() for token in (*row.tokens, "
 ENGINE = ("<|channel>", *CONTROL)
 
 
-def answered(tmp: Path, name: str, answer: Callable[[str], str], template: str = SWITCH, **fields: Any) -> Any:
+def answered(tmp: Path, name: str, answer: Callable[[str], str], fields: dict[str, Any], template: str = SWITCH) -> Any:
     """The one choice of a model whose every marker is a control token, and what the engine was asked."""
     model = load_model(tmp, Settings(tool_format=name), template, ENGINE)
     with engine_backend(tmp, answer) as backend, served_by(Settings(), backend, model) as frontend:
@@ -33,7 +33,7 @@ def answered(tmp: Path, name: str, answer: Callable[[str], str], template: str =
 
 @pytest.mark.parametrize(("name", "markers"), REASONING, ids=[name for name, _ in REASONING])
 def test_free_reasoning_between_control_tokens_is_split(tmp_path: Path, name: str, markers: Reasoning) -> None:
-    choice, requests = answered(tmp_path, name, lambda _: f"{markers.open}Hm, so{markers.close}Yes", think=True)
+    choice, requests = answered(tmp_path, name, lambda _: f"{markers.open}Hm, so{markers.close}Yes", {"think": True})
     assert (choice["message"]["reasoning"], choice["message"]["content"]) == ("Hm, so", "Yes")
     assert len(requests) == 1
 
@@ -43,7 +43,7 @@ def test_led_reasoning_ends_at_its_control_token(tmp_path: Path, name: str, mark
     def answer(prompt: str) -> str:
         return "yes" if prompt.rstrip().endswith(markers.close.strip()) else f"Hm, so{markers.close}no"
 
-    choice, requests = answered(tmp_path, name, answer, think=True, guided_choice=["yes", "no"])
+    choice, requests = answered(tmp_path, name, answer, {"think": True, "guided_choice": ["yes", "no"]})
     assert (choice["message"]["reasoning"], choice["message"]["content"]) == ("Hm, so", "yes")
     assert len(requests) == 2
 
@@ -60,7 +60,7 @@ def test_a_call_that_begins_inside_the_block_ends_it(
         return f"Hm, so\n{markers.interrupted_by[0]}" if "Hm" not in prompt else "whatever"
 
     fields = {"think": True, "tools": [TOOL], "tool_choice": tool_choice, "parallel_tool_calls": False}
-    choice, requests = answered(tmp_path, name, answer, **fields)
+    choice, requests = answered(tmp_path, name, answer, fields)
     message = choice["message"]
     assert (message["reasoning"], message["content"], choice["finish_reason"]) == ("Hm, so", None, "tool_calls")
     assert [c["function"]["name"] for c in message["tool_calls"]] == ["f"]
@@ -68,13 +68,13 @@ def test_a_call_that_begins_inside_the_block_ends_it(
 
 
 def test_the_markers_of_calls_stay_hidden_where_nothing_reads_calls(tmp_path: Path) -> None:
-    choice, _ = answered(tmp_path, "mistral_v11", lambda _: "a[TOOL_CALLS]b[ARGS]c")
+    choice, _ = answered(tmp_path, "mistral_v11", lambda _: "a[TOOL_CALLS]b[ARGS]c", {})
     assert choice["message"]["content"] == "abc"
 
 
 def test_messages_on_channels_are_read_without_tools(tmp_path: Path) -> None:
     text = "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Yes"
-    choice, _ = answered(tmp_path, "gpt_oss", lambda _: text)
+    choice, _ = answered(tmp_path, "gpt_oss", lambda _: text, {})
     assert (choice["message"]["reasoning"], choice["message"]["content"]) == ("Hm", "Yes")
 
 
@@ -85,7 +85,7 @@ SHOWS = "{{ messages[0].content }}{% if false %}[THINK]{% endif %}"
 def test_a_model_without_a_switch_decides_unless_it_is_told(
     tmp_path: Path, fields: dict[str, Any], is_banned: bool
 ) -> None:
-    choice, [request] = answered(tmp_path, "mistral_v11", lambda _: "[THINK]Hm[/THINK]Yes", SHOWS, **fields)
+    choice, [request] = answered(tmp_path, "mistral_v11", lambda _: "[THINK]Hm[/THINK]Yes", fields, SHOWS)
     assert (request.sampling.logit_bias != {}) == is_banned
     if not is_banned:
         assert (choice["message"]["reasoning"], choice["message"]["content"]) == ("Hm", "Yes")

@@ -22,6 +22,7 @@ from guided_grammar.formats import proposed, tool_format
         ("<|eot_id|>{\"name\": \"f\", \"parameters\": ", "llama3_json"),
         ("<|start|>assistant<|channel|>final<|message|>", "gpt_oss"),
         ("<tool_calls>[...]</tool_calls> as said within <tool_call>", "content_only"),
+        ("List of tools: <|tool_list_start|>[", "lfm2"),
         ("{{ messages }}", "content_only"),
     ],
 )  # fmt: skip

@@ -227,10 +227,10 @@ def first_legal(session: Session, marks: list[str]) -> int:
         ("mistral_v11", {"name": "a b"}, "/tools/0/function/name"),
         (
             "pythonic",
-            {"name": "f", "parameters": {"properties": {"a-b": {}}, "required": ["a-b"]}},
+            {"name": "f", "parameters": {"properties": {"a b": {}}, "required": ["a b"]}},
             "/tools/0/function",
         ),
-        ("gemma4", {"name": "f", "parameters": {"properties": {"a b": {}}, "required": ["a b"]}}, "/tools/0/function"),
+        ("gemma4", {"name": "f", "parameters": {"properties": {"a:b": {}}, "required": ["a:b"]}}, "/tools/0/function"),
         ("glm47", {"name": "f", "parameters": {"properties": {"<a": {}}, "required": ["<a"]}}, "/tools/0/function"),
     ],
 )
@@ -240,6 +240,36 @@ def test_names_that_a_format_cannot_write_are_refused_with_their_place(
     with pytest.raises(UnsupportedConstraint, match="cannot") as caught:
         compile_spec(GrammarSpec(Kind.TOOLS, {"format": name, "tools": [tool], "choice": "required"}))
     assert caught.value.path.startswith(where)
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "text"),
+    [
+        ("pythonic", ["a-b", "c.d"], "[f(a-b=1, c.d=2)]"),
+        ("gemma4", ["key with space", "X (required)"], "<|tool_call>call:f{key with space:1,X (required):2}<tool_call|>"),
+        ("gemma4", ["b", "A", "a_c"], "<|tool_call>call:f{A:2,a_c:3,b:1}<tool_call|>"),
+    ],
+    ids=["no identifier", "blanks", "f38 sorted as templates sort"],
+)
+def test_names_that_a_reader_understands_can_be_written(name: str, keys: list[str], text: str) -> None:
+    schema = {"properties": {key: {"const": at + 1} for at, key in enumerate(keys)}, "required": keys}
+    value = {"format": name, "tools": [{"name": "f", "parameters": schema}], "choice": "required", "parallel": False}
+    assert accepts(compile_bytes(compile_spec(GrammarSpec(Kind.TOOLS, value)).text), text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mistral_v3", '[TOOL_CALLS] [{"name": "now", "arguments": {}, "id": "a1B2c3D4e"}]'),
+        ("mistral_v11", "[TOOL_CALLS]now[CALL_ID]a1B2c3D4e[ARGS]{}"),
+        ("kimi_k2", "<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0 <|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>"),
+        ("gpt_oss", " to=functions.now<|channel|>commentary json<|message|>{}"),
+        ("gpt_oss", "<|channel|>commentary to=functions.now<|constrain|>json<|message|>{}"),
+    ],
+)
+def test_a_model_may_spell_its_calls_as_it_was_taught_where_they_are_left_to_it(name: str, text: str) -> None:
+    assert accepts(compiled(name, "auto"), text)
+    assert not accepts(compiled(name, "auto"), text.replace("now", "later"))
 
 
 def test_f33_python_and_json_booleans_are_both_written() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from guided_grammar.budget import Budget
@@ -52,7 +52,10 @@ def written(emitter: Emitter, style: Style, is_sorted: bool) -> Expr:
 def chain(emitter: Emitter, style: Style, part: ObjectPart, is_sorted: bool) -> Expr:
     """The properties of one object, without what stands around them. As `written`, but `NOTHING` where none fit."""
     options = []
-    for settled in settle(part, emitter.expander, is_sorted):
+    for settled in settle(part, emitter.expander, False):
+        if is_sorted:
+            # as Jinja's dictsort, which templates sort with
+            settled = replace(settled, named=tuple(sorted(settled.named, key=lambda named: named[0].lower())))
         if settled.witnesses:
             raise UnsupportedConstraint("asks too much of undeclared arguments", keyword="not")
         options.append(_Chain(emitter, style, settled).run())

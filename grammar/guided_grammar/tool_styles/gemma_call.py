@@ -18,7 +18,8 @@ from guided_grammar.schema.values import Values
 from guided_grammar.tool_styles.arguments import Style, chain, emitter_of, written
 from guided_grammar.tool_styles.raw import verbatim, without
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*")
+# What ends a name, a value or a list cannot stand in a name; the reader drops blanks around it.
+_NAME = re.compile(r"[^\s:,{}\[\]<>\"'][^:,{}\[\]<>\"'\n]*(?<!\s)")
 
 
 def arguments(row: ToolFormat, schema: dict[str, Any], rules: Rules, budget: Budget, limits: Limits) -> Expr:
@@ -55,7 +56,7 @@ class _GemmaEmitter(Emitter):
         options += [text("true" if value else "false") for value in sorted(values.booleans)]
         if not values.numbers.is_empty():
             options.append(values.numbers.emit(self.rules, self.digits, self.budget))
-        strings = without(values.strings, STRING_MARK, self.budget)
+        strings = without(values.strings, (STRING_MARK,), self.budget)
         if not strings.is_empty():
             options.append(seq(self.mark, verbatim(strings, self), self.mark))
         options += [array(self, part) for part in values.arrays]

@@ -17,7 +17,7 @@ from guided_grammar.schema.values import Values
 from guided_grammar.tool_styles.arguments import Style, emitter_of, written
 from guided_grammar.tool_styles.raw import verbatim
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 
 
 def arguments(row: ToolFormat, schema: dict[str, Any], rules: Rules, budget: Budget, limits: Limits) -> Expr:

@@ -20,13 +20,15 @@ def of_language(dfa: Dfa) -> Strings:
     return Strings((Piece(dfa),))
 
 
-def without(strings: Strings, mark: str, budget: Budget) -> Strings:
-    """The texts that do not hold `mark`; where lengths are bounded, those without its first character, which keeps
-    counting them cheap."""
+def without(strings: Strings, marks: tuple[str, ...], budget: Budget) -> Strings:
+    """The texts that hold none of `marks`, which begin alike; where lengths are bounded, those without their first
+    character, which keeps counting them cheap."""
     if any(piece.low > 0 or piece.high is not None for piece in strings.pieces):
-        others = difference(ALL, ((ord(mark[0]), ord(mark[0])),))
+        others = difference(ALL, ((ord(marks[0][0]), ord(marks[0][0])),))
         return strings.intersect(of_language(automata.repeated(others, 0, None, budget)), budget)
-    return strings.intersect(of_language(search_language(re.escape(mark), budget).complement(budget)), budget)
+    return strings.intersect(
+        of_language(search_language("|".join(map(re.escape, marks)), budget).complement(budget)), budget
+    )
 
 
 def verbatim(strings: Strings, emitter: Emitter) -> Expr:

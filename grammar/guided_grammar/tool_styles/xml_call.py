@@ -60,7 +60,7 @@ class _Writer:
 
     def _strings(self, strings: Strings, kinds: Kinds) -> Expr:
         """Texts that neither end early nor look like another type."""
-        budget, mark = self._emitter.budget, self._row.argument_close.strip()
+        budget, marks = self._emitter.budget, (self._row.argument_close.strip(), self._row.argument_open)
         if kinds.others:
             strings = strings.intersect(of_language(search_language(OTHER_TYPE, budget).complement(budget)), budget)
-        return verbatim(without(strings, mark, budget), self._emitter)
+        return verbatim(without(strings, marks, budget), self._emitter)

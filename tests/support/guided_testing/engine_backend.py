@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from guided_grammar.batch import StepMasks
 from transformers import PreTrainedTokenizerFast
 
 from guided_testing.engine_fakes import InProcess, Numbers
+from guided_testing.scripted_backend import ScriptedBackend
 
 _MAX_LEN = 4096
 
@@ -59,11 +60,12 @@ class _Sink:
         self.loop.call_soon_threadsafe(self.arrived.put_nowait, error)
 
 
-class EngineBackend:
+class EngineBackend(ScriptedBackend):
     """The frontend's backend. `requests`: what the engine was asked."""
 
     def __init__(self, intake: Intake) -> None:
-        self._intake, self.requests = intake, list[GenerateRequest]()
+        super().__init__()
+        self._intake = intake
 
     async def generate(self, model: str, request: GenerateRequest, origin: Origin) -> AsyncGenerator[list[Event], None]:
         self.requests.append(request)
@@ -73,18 +75,6 @@ class EngineBackend:
             yield [item]
         if item is not None:
             raise item
-
-    async def parameters(self, model: str) -> Mapping[str, str]:
-        return {}
-
-    async def versions(self) -> Mapping[str, str]:
-        return {}
-
-    async def ready(self, model: str) -> bool:
-        return True
-
-    async def close(self) -> None:
-        return None
 
 
 @contextmanager
