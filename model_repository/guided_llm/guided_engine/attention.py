@@ -51,7 +51,7 @@ class Step:
     query_positions: torch.Tensor
     longs: tuple[Long, ...]
     max_end: int
-    masks: dict[int, torch.Tensor] = field(default_factory=dict)
+    masks: dict[tuple[int, int], torch.Tensor] = field(default_factory=dict)
 
     @staticmethod
     def build(cache: KVCache, past: Sequence[int], chunks: Sequence[Sequence[int]], sampling: Sequence[int]) -> Step:
@@ -79,15 +79,23 @@ class Step:
             int((old + new).max()),
         )
 
-    def mask(self, window: int) -> torch.Tensor:
-        """bool[n, 1, q, S]: the cached positions that each query of `gather` sees; window 0: all before it."""
-        if window not in self.masks:
+    @property
+    def is_decode(self) -> bool:
+        """Every row adds one token."""
+        return self.gather.shape == (self.ids.numel(), 1)
+
+    def group_mask(self, window: int, group: int) -> torch.Tensor:
+        """bool[n, 1, group * q, S]: the positions that each query of `gather` sees, `group` times over.
+
+        window 0: all before it. Made once a step, as it is the same for all layers with this window.
+        """
+        if (window, group) not in self.masks:
             at, query = torch.arange(self.max_end, device=self.where.device), self.query_positions[..., None]
             seen = at <= query
             if window:
                 seen &= at > query - window
-            self.masks[window] = seen[:, None]
-        return self.masks[window]
+            self.masks[window, group] = seen[:, None].repeat(1, 1, group, 1)
+        return self.masks[window, group]
 
 
 def attend(
@@ -105,26 +113,23 @@ def attend(
 ) -> tuple[torch.Tensor, None]:
     """query [1, heads, T, dim], key and value [1, kv heads, T, dim] -> [1, T, heads, dim], as transformers wants it."""
     step, shape = guided_step, guided_step.cache.shape
-    keys, values = step.cache.tensor[module.layer_idx]
-    for slots, new in ((keys, key), (values, value)):
-        slots.view(-1, shape.heads, shape.head_dim).index_copy_(0, step.where, new[0].transpose(0, 1))
+    slots, window = step.cache.layers[module.layer_idx], sliding_window or 0
+    slots.write(step.where, key[0], value[0])
     tokens, rows, width = query[0].transpose(0, 1), *step.gather.shape
-    window = sliding_window or 0
     # heads that share keys become queries of one head, so that keys are read once
-    short = tokens[step.gather.view(-1)].view(rows, width, shape.heads, -1, shape.head_dim).permute(0, 2, 3, 1, 4)
-    group = short.shape[2]
-    seen = step.mask(window).expand(-1, group, -1, -1).reshape(rows, 1, group * width, -1)
-    k, v = (slots[:rows, : step.max_end].transpose(1, 2) for slots in (keys, values))
-    mixed = _mix(short.reshape(rows, shape.heads, group * width, -1), k, v, seen, scaling, softcap)
-    mixed = (
-        mixed.view(rows, shape.heads, group, width, -1).permute(0, 3, 1, 2, 4).reshape(rows * width, *tokens.shape[1:])
-    )
-    if width == 1 and rows == len(tokens):
-        return mixed[None], None
+    short = tokens if step.is_decode else tokens[step.gather.view(-1)]
+    short = short.reshape(rows, width, shape.heads, -1, shape.head_dim)
+    group = short.shape[3]
+    short = short[:, 0] if width == 1 else short.permute(0, 2, 3, 1, 4).reshape(rows, shape.heads, group * width, -1)
+    k, v = (part[:rows, : step.max_end].transpose(1, 2) for part in (slots.keys, slots.values))
+    mixed = _mix(short, k, v, step.group_mask(window, group), scaling, softcap)
+    if step.is_decode:
+        return mixed.reshape(1, *tokens.shape), None
+    mixed = mixed.view(rows, shape.heads, group, width, -1).permute(0, 3, 1, 2, 4).reshape(-1, *tokens.shape[1:])
     out = torch.empty_like(tokens)
     out[step.gather.view(-1)] = mixed
     for long in step.longs:
-        k, v = (slots[long.slot, : long.end].transpose(0, 1)[None] for slots in (keys, values))
+        k, v = (part[long.slot, : long.end].transpose(0, 1)[None] for part in (slots.keys, slots.values))
         seen = _causal(long, window, tokens.device)
         mixed = _mix(query[:, :, long.start : long.stop], k, v, seen, scaling, softcap)
         out[long.start : long.stop] = mixed[0].transpose(0, 1)

@@ -27,6 +27,19 @@ class CacheShape:
         return 2 * self.layers * self.heads * self.head_dim * dtype.itemsize
 
 
+class LayerSlots:
+    """One layer's part of the cache, as views: keys and values [slot, position, head, dim]."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.keys, self.values = tensor
+        self._flat = [part.view(-1, *part.shape[2:]) for part in (self.keys, self.values)]
+
+    def write(self, where: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
+        """key, value [head, T, dim] go to the positions `where` [T] of the flattened slots."""
+        for flat, new in zip(self._flat, (key, value), strict=True):
+            flat.index_copy_(0, where, new.transpose(0, 1))
+
+
 class KVCache:
     """Slots laid out (layer, key|value, slot, position, head, dim); positions of a row are contiguous.
 
@@ -37,6 +50,8 @@ class KVCache:
         self.shape = shape
         size = (shape.layers, 2, shape.rows, shape.max_len, shape.heads, shape.head_dim)
         self.tensor = _zeros(size, dtype, device)
+        # views are made once: in a step of one row each costs as much as a small kernel
+        self.layers = [LayerSlots(layer) for layer in self.tensor]
         self._held: dict[int, list[int]] = {}
 
     @property
