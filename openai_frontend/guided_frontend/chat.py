@@ -21,7 +21,7 @@ from guided_frontend.errors import ApiError
 from guided_frontend.observe import Record
 from guided_frontend.reasoning import ReasoningSplitter
 from guided_frontend.schemas import ChatRequest
-from guided_frontend.served import THINKING_SWITCHES, ServedModel
+from guided_frontend.served import EFFORT, THINKING_SWITCHES, ServedModel
 from guided_frontend.service import Service
 from guided_frontend.thinking import Thinking, calling
 from guided_frontend.tool_calls import CallParser
@@ -179,6 +179,8 @@ def encode(body: ChatRequest, plan: Plan, model: ServedModel) -> list[int]:
         "add_generation_prompt": True, "bos_token": model.bos, "eos_token": model.eos,
         **dict.fromkeys(THINKING_SWITCHES, bool(plan.thinks)),
     }  # fmt: skip
+    if body.reasoning_effort is not None:
+        trusted[EFFORT] = body.reasoning_effort
     user = {key: value for key, value in (body.chat_template_kwargs or {}).items() if key not in trusted}
     user["tools"] = conversation.declared(plan.constraint.shown) or None
 

@@ -22,6 +22,7 @@ _SHIPPED = "chatml_tools"
 AUTO = "auto"
 THINKING_SWITCHES = ("enable_thinking", "thinking")
 """Variables of chat templates that switch reasoning."""
+EFFORT = "reasoning_effort"
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class ServedModel:
 
     shows_tools: False for a family without call markup and for models configured as too small for tools.
     thinks: the template has a switch for reasoning. thinks_unasked: it has none but shows blocks of earlier answers,
-    so the model decides.
+    so the model decides. takes_effort: the template is told `reasoning_effort`.
     """
 
     names: tuple[str, ...]
@@ -41,6 +42,7 @@ class ServedModel:
     shows_tools: bool
     thinks: bool
     thinks_unasked: bool = False
+    takes_effort: bool = False
     context: int | None = None
     bos: str = ""
     eos: str = ""
@@ -78,6 +80,7 @@ def load(settings: Settings, parameters: Mapping[str, str]) -> ServedModel:
         triton_name=settings.triton_model,
         tokenizer=PromptTokenizer(folder),
         template=chat_template,
+        takes_effort=EFFORT in chat_template.variables,
         format=family,
         shows_tools=family.has_calls and not set(names) & set(settings.no_tools),
         thinks=family.reasoning is not None and can_switch,

@@ -13,7 +13,7 @@ from guided_frontend import constraint
 from guided_frontend.constraint import Constraint
 from guided_frontend.errors import BadRequest
 from guided_frontend.schemas import ChatRequest, CompletionRequest, Generation
-from guided_frontend.served import THINKING_SWITCHES, ServedModel
+from guided_frontend.served import EFFORT, THINKING_SWITCHES, ServedModel
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,11 @@ def _thinks(body: ChatRequest, model: ServedModel) -> bool | None:
     spellings = {
         "chat_template_kwargs": next((variables[name] for name in THINKING_SWITCHES if name in variables), None),
         "think": body.think,
-        "reasoning_effort": effort,
+        EFFORT: effort,
     }
     for field, told in spellings.items():
+        if field == EFFORT and told and model.takes_effort and model.format.reasoning is None:
+            continue
         if told and not (model.thinks or model.thinks_unasked):
             raise BadRequest(f"{field} asks for reasoning, which this model does not do", field)
         if told is not None:

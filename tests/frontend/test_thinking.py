@@ -191,3 +191,14 @@ def test_reasoning_sent_back_reaches_the_template(tmp_path: Any) -> None:
         for field in ("reasoning", "reasoning_content"):
             frontend.post({"messages": [{"role": "assistant", "content": "b", field: "a"}]})
         assert [prompt(frontend, request) for request in backend.requests] == ["a|b", "a|b"]
+
+
+def test_a_template_that_is_told_the_effort_writes_it_into_the_prompt(tmp_path: Any) -> None:
+    template = "Reasoning: {{ reasoning_effort or 'medium' }}{{ messages[0].content }}"
+    model = load_model(tmp_path, Settings(tool_format="gpt_oss"), template)
+    with served_by(Settings(), ScriptedBackend(), model) as frontend:
+        for effort in ("low", "high", None):
+            assert frontend.ask(reasoning_effort=effort).status_code == 200
+        assert frontend.ask(think=True).status_code == 400
+        shown = [prompt(frontend, request) for request in frontend.backend.requests]
+        assert shown == ["Reasoning: lowHi", "Reasoning: highHi", "Reasoning: mediumHi"]
