@@ -17,7 +17,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=240.0, help="at most, for the memory case")
     asked = parser.parse_args()
-    cases = {
+    cases: dict[str, Callable[[], dict[str, Any]]] = {
         "streams": lambda: streams(200, 10.0, 100), "overload": lambda: overload(5.0, 6.0),
         "memory": lambda: memory(asked.requests, asked.seconds),
     }  # fmt: skip

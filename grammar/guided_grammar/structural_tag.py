@@ -96,9 +96,9 @@ class _Writer:
         return _then(text(TagFields.of(value, path, "type", "value").need("value", str)), ends)
 
     def _schema(self, value: dict[str, Any], path: str, ends: Ends) -> Expr:
-        options = ("style", "any_order", "max_whitespace_cnt", "excludes")
-        fields = TagFields.of(value, path, "type", "json_schema", *options)
-        for name, plain in zip(options, ("json", False, None, []), strict=True):
+        plainly: dict[str, Any] = {"style": "json", "any_order": False, "max_whitespace_cnt": None, "excludes": []}
+        fields = TagFields.of(value, path, "type", "json_schema", *plainly)
+        for name, plain in plainly.items():
             if fields.values.get(name, plain) != plain:
                 raise UnsupportedConstraint(f"{name} must be left out", keyword=KEYWORD, path=f"{path}/{name}")
         schema = fields.values.get("json_schema")
@@ -213,7 +213,7 @@ class _Writer:
             self._after(tag, f"{path}/tags/{at}", "", SOMETHING_FOLLOWS) for at, tag in enumerate(self._tags(fields))
         ]
         one: Ref = self._rules.add(alt(*tags), "tag")
-        more = EMPTY
+        more: Expr = EMPTY
         if not fields.flag("stop_after_first"):
             further = seq(text(fields.need("separator", str)), one)
             more = repeat(self._rules.add(further, "further"), 0, None)

@@ -121,7 +121,7 @@ def _with_nulls(schema: Schema) -> Schema:
 
 
 def _operation(path: str, endpoint: Endpoint) -> Schema:
-    success = {"description": "success", "content": {media: {} for media in endpoint.media}}
+    success: Schema = {"description": "success", "content": {media: {} for media in endpoint.media}}
     success["content"][endpoint.media[0]] = {"schema": endpoint.answer}
     failure = {"application/json": {"schema": {"$ref": _REF.format(model="Error")}}}
     told = {str(code): {"description": STATUSES[code], "content": failure} for code in sorted(endpoint.errors)}
