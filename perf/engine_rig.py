@@ -67,7 +67,7 @@ class InProcess:
 
     stats = PoolStats()
 
-    def compile(self, spec: GrammarSpec) -> Compiled:
+    def compile(self, spec: GrammarSpec, client: str = "") -> Compiled:
         return compile_spec(spec)
 
 

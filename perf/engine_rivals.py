@@ -37,7 +37,7 @@ def against_generate(rig: Rig, rows: int, count: int, rounds: int) -> dict[str, 
 
 
 def against_generate_staggered(rig: Rig, rows: int, count: int) -> dict[str, Any]:
-    """`count` free answers of 8 to 64 tokens that arrive one after the other, 2 * sqrt(rows) times as fast as the engine
+    """`count` free answers of 8 to 64 tokens that arrive one by one, 2 * sqrt(rows) times as fast as the engine
     serves them one by one: somewhat faster than it can serve at all.
 
     `generate` takes everyone who waits, up to `rows`, and the next ones when that batch is through. ratio: of tokens
