@@ -95,7 +95,7 @@ def _walked(worker: Worker, compiled: Compiled) -> dict[str, Any]:
 
 @cache
 def _engine() -> MaskEngine:
-    return MaskEngine(vocabulary(), DEFAULT_LIMITS, 0)
+    return MaskEngine(vocabulary(), DEFAULT_LIMITS)
 
 
 def walked(compiled: Compiled) -> dict[str, Any]:
