@@ -6,6 +6,7 @@ from typing import Any
 
 from guided_grammar.emit import to_ebnf
 from guided_grammar.errors import InvalidConstraint, LimitExceeded
+from guided_grammar.gbnf_loops import Loops
 from guided_grammar.gbnf_parse import GbnfParser
 from guided_grammar.ir import Expr, Rules
 from guided_grammar.limits import DEFAULT_LIMITS, Limits
@@ -28,7 +29,8 @@ def parse_gbnf(source: Any, rules: Rules, limits: Limits = DEFAULT_LIMITS) -> Ex
     size = len(source.encode("utf-8", "surrogatepass"))
     if size > limits.grammar_bytes:
         raise LimitExceeded("grammar bytes", limits.grammar_bytes, size, keyword="gbnf")
-    definitions = GbnfParser(source, rules, limits).parse()
+    parsed = Rules()
+    definitions = GbnfParser(source, parsed, limits).parse()
     if "root" not in definitions:
         raise InvalidConstraint('no rule named "root"', keyword="gbnf")
-    return definitions["root"]
+    return Loops(parsed, rules).run(definitions["root"])

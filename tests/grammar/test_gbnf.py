@@ -16,6 +16,7 @@ from guided_grammar.errors import (
 from guided_grammar.gbnf import compile_gbnf
 from guided_grammar.limits import Limits
 from guided_testing.byte_tokenizer import accepts, byte_engine, compile_bytes
+from guided_testing.ebnf import Matcher
 
 JSON = r"""
 root   ::= object
@@ -192,3 +193,30 @@ def test_whatever_is_not_refused_compiles_to_masks() -> None:
         byte_engine().session(compile_bytes(ebnf))
         num_compiled += 1
     assert num_compiled > 100
+
+
+LOOPS = [
+    ("group", 'root ::= ([ab] | "c" "d")* "."', [".", "a.", "acdb."], ["", "a", "c.", "ac."]),
+    ("rule", 'root ::= x+ "."\nx ::= [ab] | "c" "d"', ["a.", "cd.", "cda."], [".", "c."]),
+    ("rule in a rule", 'root ::= x*\nx ::= y | "c" y\ny ::= [ab]', ["", "a", "cab"], ["c", "ac"]),
+    ("at least two", 'root ::= ([ab] | "cd"){2,} "."', ["ab.", "cda.", "abab."], ["a.", "cd.", "."]),
+    ("bounded", 'root ::= ([ab] | "cd"){1,2} "."', ["a.", "acd."], ["aaa.", "."]),
+    ("two in a row", 'root ::= ([ab] | "cd")* ([bc] | "ef")*', ["", "abc", "cdef", "abcef"], ["efa", "e"]),
+    ("inside of a loop", 'root ::= ("(" ([ab] | "cd")* ")" | [x])*', ["", "()x(a)", "(cd)(ab)"], ["(", "(c)", "a"]),
+    ("of what may be empty", 'root ::= ([a] | "b"?)* "."', [".", "a.", "bab."], ["", "c."]),
+    ("of itself", 'root ::= ([a] | "(" root ")")*', ["", "a(a)", "(())"], ["(", ")("]),
+]
+
+
+@pytest.mark.parametrize(("source", "accepted", "rejected"), [x[1:] for x in LOOPS], ids=[x[0] for x in LOOPS])
+def test_a_loop_means_what_it_says(source: str, accepted: list[str], rejected: list[str]) -> None:
+    matcher = Matcher(compile_gbnf(source))
+    assert {text: matcher.accepts(text) for text in accepted + rejected} == dict.fromkeys(
+        accepted, True
+    ) | dict.fromkeys(rejected, False)
+
+
+def test_a_string_of_characters_and_escapes_repeats_no_rule() -> None:
+    escape = r""""\\" (["\\bfnrt] | "u" hex hex)"""
+    text = compile_gbnf(f"""root ::= "\\"" char* "\\""\nchar ::= [^"\\\\] | {escape}\nhex ::= [0-9a-f]""")
+    assert "*" not in text and "+" not in text

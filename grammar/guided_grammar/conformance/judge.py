@@ -115,10 +115,15 @@ class _Level:
         return True
 
     def _encode(self, text: str) -> list[int]:
+        """Ids that write `text`: the tokenizer's own, or bytes where it would write another (NFC of it, say)."""
+        data, tokens = text.encode(), self._engine.vocabulary.tokens
         if self._tokenizer is None:
-            return list(text.encode())
+            return list(data)
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
+        if b"".join(tokens[token_id] for token_id in ids) == data:
+            return ids
+        single = {token: token_id for token_id, token in enumerate(tokens) if len(token) == 1}
+        return [single[bytes([byte])] for byte in data]
 
 
 def _spelled(case: Case, instance: Instance) -> list[str]:
