@@ -22,7 +22,7 @@ import jsonschema
 from openai import BadRequestError, OpenAI
 
 _CORPUS = Path(__file__).parents[1].parent / "shared/data/bfcl/bfcl.jsonl"
-_CUT = "cut"
+CUT = "cut"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def forced(client: OpenAI, task: dict[str, Any], max_tokens: int, seed: int = 0)
         return Outcome(task["id"], f"refused: {error.body}", 0, round(time.monotonic() - begin, 2))
     choice = reply.choices[0]
     calls = choice.message.tool_calls or []
-    fault = _CUT if choice.finish_reason == "length" else _fault(task, calls)
+    fault = CUT if choice.finish_reason == "length" else _fault(task, calls)
     return Outcome(task["id"], fault, len(calls), round(time.monotonic() - begin, 2))
 
 
@@ -87,11 +87,11 @@ def main() -> int:
             if time.monotonic() - begin > asked.seconds:
                 break
             outcome = forced(client, task, asked.max_tokens, asked.seed)
-            kind = outcome.fault if outcome.fault in ("", _CUT) else outcome.fault.partition(":")[0]
+            kind = outcome.fault if outcome.fault in ("", CUT) else outcome.fault.partition(":")[0]
             counts[kind or "valid"] += 1
             print(json.dumps(asdict(outcome)), flush=True)
     print(json.dumps(counts))
-    return 0 if set(counts) <= {"valid", _CUT} else 1
+    return 0 if set(counts) <= {"valid", CUT} else 1
 
 
 if __name__ == "__main__":

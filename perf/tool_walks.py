@@ -20,7 +20,7 @@ from pathlib import Path
 
 from guided_engine.tokenizer import Tokenizer
 from guided_grammar.compiler import compile_spec
-from guided_grammar.formats import FORMATS, ToolFormat, tool_format
+from guided_grammar.formats import FORMATS, STRING_MARK, CallStyle, ToolFormat, tool_format
 from guided_grammar.session import MaskEngine
 from tool_calls.cases import Mode, modes
 from tool_calls.judge import faults, read
@@ -54,7 +54,9 @@ class Family:
     def __init__(self, row: ToolFormat, name: str, tokenizer: Tokenizer, max_tokens: int) -> None:
         self.row, self._name, self._tokenizer = row, name, tokenizer
         self._engine = MaskEngine(tokenizer.vocabulary)
-        self._walker = Walker(tokenizer, max_tokens)
+        self._walker = Walker(
+            tokenizer, max_tokens, STRING_MARK if row.style is CallStyle.GEMMA else row.argument_close
+        )
 
     def run(self, mode: Mode, walks: int, seconds: float) -> Result:
         """As many walks as fit in the time, `walks` at most."""

@@ -25,13 +25,10 @@ def of_folder(folder: Path) -> Tokenizer:
 
 
 def of_bytes(row: ToolFormat) -> Tokenizer:
-    """One token per byte, the row's markers as control tokens, and one token for what ends an argument: a model that
-    draws bytes would hardly ever spell it."""
-    split = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    ends = [text for text, _ in split.pre_tokenize_str(row.argument_close)] if row.argument_close else []
-    texts = [*sorted(pre_tokenizers.ByteLevel.alphabet()), *ends]
-    backend = Backend(models.BPE(vocab={text: place for place, text in enumerate(texts)}, merges=[]))
-    backend.pre_tokenizer = split
+    """One token per byte, and the row's markers as control tokens."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    backend = Backend(models.BPE(vocab={char: place for place, char in enumerate(alphabet)}, merges=[]))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     backend.decoder = decoders.ByteLevel()
     markers = ("<|end of answer|>", *row.tokens)
     backend.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in markers])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 _ENDS = frozenset(b"\"'<>}])|,=\n")
 _STOPS_AT = 0.4
+_CLOSES_AT = 0.15
 
 
 @dataclass(frozen=True)
@@ -28,15 +29,17 @@ class Walk:
 
 
 class Walker:
-    """tokenizer: whose tokens are drawn. max_tokens: a walk's bound. Tokens that may end things are preferred, the more
-    the longer a walk is, so that endless strings and lists end."""
+    """tokenizer: whose tokens are drawn. max_tokens: a walk's bound. closer: what ends a text of no other bound; it is
+    written now and then where it is legal, as chance would hardly spell it. Tokens that may end things are preferred,
+    the more the longer a walk is, so that endless strings and lists end."""
 
-    def __init__(self, tokenizer: Tokenizer, max_tokens: int = 1500) -> None:
+    def __init__(self, tokenizer: Tokenizer, max_tokens: int = 1500, closer: str = "") -> None:
         self._tokenizer, self._max_tokens = tokenizer, max_tokens
         vocabulary = tokenizer.vocabulary
         self._size, self._stops = vocabulary.vocab_size, np.array(vocabulary.stop_ids)
         shown = vocabulary.with_markers(vocabulary.markup)
         self._ends: NDArray[np.bool_] = np.array([not _ENDS.isdisjoint(piece) for piece in shown])
+        self._closer = tokenizer.encode(closer) if closer else []
         self._bits = np.zeros((1, -(-self._size // 32)), np.int32)
 
     def walk(self, session: Session, markers: frozenset[str], seed: str, begin: str, jumps: bool) -> Walk:
@@ -54,6 +57,10 @@ class Walker:
         for token in self._tokenizer.encode(begin) if begin else ():
             take(token)
         while len(written) < self._max_tokens:
+            if rng.random() < _CLOSES_AT and self._can_close(session):
+                for token in self._closer:
+                    take(token)
+                continue
             token = self._draw(session, rng, len(written))
             if token is None:
                 return Walk(tuple(written), True)
@@ -61,6 +68,11 @@ class Walker:
             for forced in session.forced_tokens() if jumps else ():
                 take(forced)
         return Walk(tuple(written), False)
+
+    def _can_close(self, session: Session) -> bool:
+        """Whether the closer is legal here; there is one."""
+        trial = session.fork()
+        return bool(self._closer) and all(trial.accept(token) for token in self._closer)
 
     def _draw(self, session: Session, rng: random.Random, length: int) -> int | None:
         """The next token, None for a stop."""
