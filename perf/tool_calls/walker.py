@@ -61,10 +61,10 @@ class Walker:
                 for token in self._closer:
                     take(token)
                 continue
-            token = self._draw(session, rng, len(written))
-            if token is None:
+            drawn = self._draw(session, rng, len(written))
+            if drawn is None:
                 return Walk(tuple(written), True)
-            take(token)
+            take(drawn)
             for forced in session.forced_tokens() if jumps else ():
                 take(forced)
         return Walk(tuple(written), False)
