@@ -70,12 +70,14 @@ def expected(model: Any, prompt: list[int], count: int) -> list[int]:
     return answer[: answer.index(EOS)] if EOS in answer else answer
 
 
-def engine_for(model: Any, rows: int, tokens: int, step_tokens: int) -> tuple[Engine, Scheduler]:
+def engine_for(
+    model: Any, rows: int, tokens: int, step_tokens: int, batch_invariant: bool = False
+) -> tuple[Engine, Scheduler]:
     config = model.config
     dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     heads = config.num_key_value_heads
     shape = CacheShape(config.num_hidden_layers, heads, dim, rows, 128, tokens)
-    runner = Runner(model, shape, torch.float32)
+    runner = Runner(model, shape, torch.float32, batch_invariant)
     scheduler = Scheduler(runner.cache, step_tokens, 60.0)
     return Engine(scheduler, runner, ByteMasks(), 64, Metrics(Numbers()), print), scheduler
 
@@ -100,10 +102,34 @@ def test_greedy_answers_equal_generate_while_rows_join_leave_and_are_preempted(m
     assert scheduler.num_preempted > 0 and len({tuple(w) for w in wanted}) > 5
 
 
-def _request(prompt: list[int], count: int, listener: Listener) -> Request:
+def drawn(engine: Engine, scheduler: Scheduler, prompts: list[list[int]], seeds: list[int]) -> list[Any]:
+    """Ids and log-probs of seeded answers that start a step apart."""
+    heard = []
+    for prompt, seed in zip(prompts, seeds, strict=True):
+        heard.append(Listener())
+        law = SamplingParams(temperature=1.0, seed=seed, logprobs=1)
+        scheduler.add(_request(prompt, 12, heard[-1], law))
+        engine.step_and_deliver()
+    while scheduler.requests:
+        engine.step_and_deliver()
+    return [[(t.token_id, t.logprob) for e in h.events for t in e.logprobs or ()] for h in heard]
+
+
+def test_a_seeded_answer_is_the_same_to_the_bit_alone_and_in_any_company(model: Any) -> None:
+    rng = random.Random(7)
+    shared = [rng.randrange(2, EOS) for _ in range(20)]
+    prompts = [shared * (i % 2) + [rng.randrange(2, EOS) for _ in range(rng.randint(1, 45))] for i in range(16)]
+    engine, scheduler = engine_for(model, 16, 1000, 24, batch_invariant=True)
+    together = drawn(engine, scheduler, prompts, list(range(16)))
+    for i in (0, 7, 15):
+        assert drawn(engine, scheduler, [prompts[i]], [i]) == [together[i]]
+    assert together[0] != drawn(engine, scheduler, [prompts[0]], [99])[0]
+
+
+def _request(prompt: list[int], count: int, listener: Listener, law: SamplingParams | None = None) -> Request:
     return Request(
         prompt,
-        SamplingParams(temperature=0.0),
+        law or SamplingParams(temperature=0.0),
         listener,
         max_tokens=count,
         stop_ids=frozenset({EOS}),

@@ -20,6 +20,8 @@ from guided_engine.transfer import on_device
 
 NAME = "guided_slots"
 _SHORT = 8
+# torch's CPU attention sums over keys in blocks of this size; a block cut short is summed in another order
+KEY_BLOCK = 512
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Step:
     keep: int64[k], the last token of each row that draws.
     gather: int64[n, q], the last q tokens of each row (q <= 8, the longest short chunk); those a row does not have
     repeat its first. longs: rows with longer chunks; their rows of `gather` are computed and overwritten.
+    multiple: above 1, the step has a multiple of so many tokens, its last one repeated num_spare times, and no product
+    has fewer rows, and keys are read in whole blocks: a row's sums are then made in one order, whatever its company.
     """
 
     cache: KVCache
@@ -51,10 +55,18 @@ class Step:
     query_positions: torch.Tensor
     longs: tuple[Long, ...]
     max_end: int
+    multiple: int = 1
+    num_spare: int = 0
     masks: dict[tuple[int, int], torch.Tensor] = field(default_factory=dict)
 
     @staticmethod
-    def build(cache: KVCache, past: Sequence[int], chunks: Sequence[Sequence[int]], sampling: Sequence[int]) -> Step:
+    def build(
+        cache: KVCache,
+        past: Sequence[int],
+        chunks: Sequence[Sequence[int]],
+        sampling: Sequence[int],
+        multiple: int = 1,
+    ) -> Step:
         """Row i adds chunks[i] behind its past[i] positions; the rows in `sampling` draw."""
         old, new = np.array(past), np.array([len(c) for c in chunks])
         ids = np.fromiter(chain.from_iterable(chunks), np.int64, int(new.sum()))
@@ -64,9 +76,12 @@ class Step:
         width = int(new[new <= _SHORT].max(initial=1))
         gather = np.maximum(stops[:, None] - width + np.arange(width), starts[:, None])
         long = np.flatnonzero(new > _SHORT)
-        where = rows * cache.shape.max_len + positions
+        where = rows * cache.slot_len + positions
         keep = (stops - 1)[np.array(sampling, np.int64)]
-        tensors = on_device(cache.device, ids, positions, where, keep, gather, positions[gather])
+        spare = -int(new.sum()) % multiple
+        padded = (np.concatenate((column, np.repeat(column[-1:], spare))) for column in (ids, positions, where))
+        tensors = on_device(cache.device, *padded, keep, gather, positions[gather])
+        end = int((old + new).max())
         return Step(
             cache,
             tensors[0],
@@ -76,13 +91,19 @@ class Step:
             tensors[4],
             tensors[5],
             tuple(Long(i, int(starts[i]), int(stops[i]), int(old[i] + new[i])) for i in long),
-            int((old + new).max()),
+            -(-end // KEY_BLOCK) * KEY_BLOCK if multiple > 1 else end,
+            multiple,
+            spare,
         )
 
     @property
     def is_decode(self) -> bool:
         """Every row adds one token."""
-        return self.gather.shape == (self.ids.numel(), 1)
+        return self.gather.shape == (self.ids.numel() - self.num_spare, 1)
+
+    def num_missing(self, queries: int) -> int:
+        """Queries to add to those of a row."""
+        return max(0, self.multiple - queries)
 
     def group_mask(self, window: int, group: int) -> torch.Tensor:
         """bool[n, 1, group * q, S]: the positions that each query of `gather` sees, `group` times over.
@@ -94,7 +115,8 @@ class Step:
             seen = at <= query
             if window:
                 seen &= at > query - window
-            self.masks[window, group] = seen[:, None].repeat(1, 1, group, 1)
+            grouped = seen[:, None].repeat(1, 1, group, 1)
+            self.masks[window, group] = F.pad(grouped, (0, 0, 0, self.num_missing(grouped.shape[2])), value=True)
         return self.masks[window, group]
 
 
@@ -117,22 +139,34 @@ def attend(
     slots.write(step.where, key[0], value[0])
     tokens, rows, width = query[0].transpose(0, 1), *step.gather.shape
     # heads that share keys become queries of one head, so that keys are read once
-    short = tokens if step.is_decode else tokens[step.gather.view(-1)]
+    short = tokens[:rows] if step.is_decode else tokens[step.gather.view(-1)]
     short = short.reshape(rows, width, shape.heads, -1, shape.head_dim)
     group = short.shape[3]
     short = short[:, 0] if width == 1 else short.permute(0, 2, 3, 1, 4).reshape(rows, shape.heads, group * width, -1)
     k, v = (part[:rows, : step.max_end].transpose(1, 2) for part in (slots.keys, slots.values))
-    mixed = _mix(short, k, v, step.group_mask(window, group), scaling, softcap)
+    if missing := step.num_missing(group * width):
+        short = F.pad(short, (0, 0, 0, missing))
+    mixed = _mix(short, k, v, step.group_mask(window, group), scaling, softcap)[:, :, : group * width]
     if step.is_decode:
-        return mixed.reshape(1, *tokens.shape), None
-    mixed = mixed.view(rows, shape.heads, group, width, -1).permute(0, 3, 1, 2, 4).reshape(-1, *tokens.shape[1:])
+        mixed = mixed.reshape(rows, *tokens.shape[1:])
+        return torch.cat((mixed, mixed[-1:].expand(step.num_spare, -1, -1)))[None] if step.num_spare else mixed[
+            None
+        ], None
+    mixed = mixed.reshape(rows, shape.heads, group, width, -1).permute(0, 3, 1, 2, 4).reshape(-1, *tokens.shape[1:])
     out = torch.empty_like(tokens)
     out[step.gather.view(-1)] = mixed
     for long in step.longs:
-        k, v = (part[long.slot, : long.end].transpose(0, 1)[None] for part in (slots.keys, slots.values))
-        seen = _causal(long, window, tokens.device)
-        mixed = _mix(query[:, :, long.start : long.stop], k, v, seen, scaling, softcap)
+        end = -(-long.end // KEY_BLOCK) * KEY_BLOCK if step.multiple > 1 else long.end
+        k, v = (part[long.slot, :end].transpose(0, 1)[None] for part in (slots.keys, slots.values))
+        seen = F.pad(_causal(long, window, tokens.device), (0, end - long.end))
+        asked = query[:, :, long.start : long.stop]
+        if step.multiple > 1:
+            # the grouping of short chunks, as torch may compute heads that share keys in another way
+            seen, asked = seen.repeat(1, 1, group, 1), asked.reshape(1, shape.heads, -1, shape.head_dim)
+        mixed = _mix(asked, k, v, seen, scaling, softcap).reshape(1, -1, long.stop - long.start, shape.head_dim)
         out[long.start : long.stop] = mixed[0].transpose(0, 1)
+    if step.num_spare:
+        out[-step.num_spare :] = out[-step.num_spare - 1]
     return out[None], None
 
 

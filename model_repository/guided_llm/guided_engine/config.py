@@ -29,6 +29,7 @@ class EngineConfig:
     grammar_cache_bytes: of compiled grammars. grammar_workers: processes that compile constraints.
     mask_seconds: CPU time that the masks of one answer may take beyond 5 ms a token; 0 is no bound.
     prefix_cache: a prompt's beginning that another row holds is copied instead of computed.
+    batch_invariant: on the CPU, a seeded answer is the same to the bit in any company; steps of few rows take longer.
     tool_format, chat_template: read by the frontend from the model's config; the engine makes no use of them.
     limits: of constraints, each a setting of its own under the name `limit_<field>`.
     """
@@ -46,6 +47,7 @@ class EngineConfig:
     num_threads: int = 0
     jump_forward: bool = True
     prefix_cache: bool = True
+    batch_invariant: bool = False
     grammar_cache_bytes: int = 512 * 2**20
     grammar_workers: int = 1
     mask_seconds: float = 3.0

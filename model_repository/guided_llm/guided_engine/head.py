@@ -21,24 +21,31 @@ class Head:
     Rows whose client asked for log-probs are computed whole: those are of the raw distribution.
     """
 
-    def __init__(self, linear: torch.nn.Linear) -> None:
-        self._weight, self._bias = linear.weight, linear.bias
+    def __init__(self, linear: torch.nn.Linear, multiple: int = 1) -> None:
+        """multiple: as in `attention.Step`."""
+        self._weight, self._bias, self._multiple = linear.weight, linear.bias, multiple
 
     def __call__(self, hidden: torch.Tensor, masks: StepMasks | None, choices: Sequence[Choice]) -> torch.Tensor:
         """hidden [rows, width] -> [rows, vocab], on the same device."""
         sparse = _sparse(masks, choices)
         if masks is None or not sparse.any():
-            return F.linear(hidden, self._weight, self._bias)
+            return self._whole(hidden)
         logits = hidden.new_full((len(hidden), len(self._weight)), -torch.inf)
         whole = torch.from_numpy(np.flatnonzero(~sparse)).to(hidden.device)
         if len(whole):
-            logits[whole] = F.linear(hidden[whole], self._weight, self._bias)
+            logits[whole] = self._whole(hidden[whole])
         for row in np.flatnonzero(sparse & (masks.kind == RowKind.IDS)):
             at = masks.index[row]
             ids = torch.from_numpy(masks.ids[at, : masks.num_ids[at]].astype(np.int64)).to(hidden.device)
             bias = None if self._bias is None else self._bias[ids]
             logits[int(row), ids] = F.linear(hidden[int(row)], self._weight[ids], bias)
         return logits
+
+    def _whole(self, hidden: torch.Tensor) -> torch.Tensor:
+        if spare := -len(hidden) % self._multiple:
+            hidden = torch.cat((hidden, hidden[-1:].expand(spare, -1)))
+            return F.linear(hidden, self._weight, self._bias)[:-spare]
+        return F.linear(hidden, self._weight, self._bias)
 
 
 def _sparse(masks: StepMasks | None, choices: Sequence[Choice]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -46,9 +46,11 @@ class KVCache:
     The memory of a slot that no row uses keeps what it held, so that a prompt with the same beginning can copy it.
     """
 
-    def __init__(self, shape: CacheShape, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, shape: CacheShape, dtype: torch.dtype, device: torch.device, block: int = 1) -> None:
+        """block: slots are as long as a multiple of this."""
         self.shape = shape
-        size = (shape.layers, 2, shape.rows, shape.max_len, shape.heads, shape.head_dim)
+        self.slot_len = -(-shape.max_len // block) * block
+        size = (shape.layers, 2, shape.rows, self.slot_len, shape.heads, shape.head_dim)
         self.tensor = _zeros(size, dtype, device)
         # views are made once: in a step of one row each costs as much as a small kernel
         self.layers = [LayerSlots(layer) for layer in self.tensor]

@@ -25,9 +25,12 @@ class Runner:
 
     Raises ValueError at construction for a model that this engine does not compute the same way: what the model says
     by itself about a short probe is compared with what it says through the cache.
+    batch_invariant: a row's logits do not depend on its company, to the bit (`EngineConfig`); on the CPU only.
     """
 
-    def __init__(self, model: Any, shape: CacheShape, dtype: torch.dtype) -> None:
+    def __init__(self, model: Any, shape: CacheShape, dtype: torch.dtype, batch_invariant: bool = False) -> None:
+        # fewer rows than this to a thread, and the CPU's products take another way through their sums
+        self._multiple = 4 * torch.get_num_threads() if batch_invariant and model.device.type == "cpu" else 1
         attention.register()
         self.model, self._decoder = model, model.get_decoder()
         strange = set(getattr(model.config.get_text_config(), "layer_types", None) or ()) - _LAYER_TYPES
@@ -38,9 +41,9 @@ class Runner:
         probe = torch.arange(_PROBE, device=model.device) * 97 % self.vocab_size
         own = self._own_logits(probe)
         model.set_attn_implementation(attention.NAME)
-        self.cache = KVCache(shape, dtype, model.device)
+        self.cache = KVCache(shape, dtype, model.device, attention.KEY_BLOCK if self._multiple > 1 else 1)
         # models that cap or scale their logits keep their whole forward; the others end at the hidden states
-        self.head: Head | None = Head(linear)
+        self.head: Head | None = Head(linear, self._multiple)
         if self._difference(own, probe.tolist()) > _TOLERANCE[dtype]:
             self.head = None
             worst = self._difference(own, probe.tolist())
@@ -50,7 +53,7 @@ class Runner:
     def forward(self, batch: Batch) -> torch.Tensor:
         """What `logits` needs of the drawing rows, on the model's device and not waited for; every chunk's keys and
         values enter the cache."""
-        return self._run(Step.build(self.cache, batch.past, batch.chunks, batch.sampling))
+        return self._run(Step.build(self.cache, batch.past, batch.chunks, batch.sampling, self._multiple))
 
     @torch.inference_mode()
     def logits(self, state: torch.Tensor, masks: StepMasks | None, choices: Sequence[Choice]) -> torch.Tensor:
@@ -66,8 +69,10 @@ class Runner:
             "guided_step": step,
         }
         if self.head is None:
-            logits: torch.Tensor = self.model(**inputs, logits_to_keep=step.keep).logits[0]
-            return logits
+            spare = -len(step.keep) % self._multiple
+            keep = torch.cat((step.keep, step.keep[-1:].expand(spare)))
+            logits: torch.Tensor = self.model(**inputs, logits_to_keep=keep).logits[0]
+            return logits[: len(step.keep)]
         hidden: torch.Tensor = self._decoder(**inputs).last_hidden_state[0]
         return hidden[step.keep]
 

@@ -37,7 +37,7 @@ class Service:
             torch.set_num_threads(config.num_threads)
         loaded = load(config)
         shape = plan_cache(config, loaded)
-        runner = Runner(loaded.model, shape, loaded.dtype)
+        runner = Runner(loaded.model, shape, loaded.dtype, config.batch_invariant)
         started = time.monotonic()
         self._specs = CompilePool(config.limits, config.grammar_workers)
         vocabulary = loaded.tokenizer.vocabulary
