@@ -27,6 +27,7 @@ from isolation.streams import Streams, streaming
 
 _QUIET_SECONDS = 45.0
 _SETTLE_SECONDS = 8.0
+_KILL_SECONDS = 2.0
 
 
 def bystanders(attackers: int) -> Iterator[dict[str, Any]]:
@@ -59,7 +60,7 @@ def bystanders(attackers: int) -> Iterator[dict[str, Any]]:
 
 
 def kills(seconds: float) -> Iterator[dict[str, Any]]:
-    """16 constrained streams, each request with a new schema, while a random worker is killed every two seconds."""
+    """16 constrained streams, each request with a new schema, while a random worker is killed at a steady pace."""
     rng, killed = random.Random(0), Counter[str]()
     with live({}) as running, streaming(running.url, 16, constrained=16, distinct=True, max_tokens=160) as streams:
         time.sleep(_SETTLE_SECONDS)
@@ -70,13 +71,14 @@ def kills(seconds: float) -> Iterator[dict[str, Any]]:
                 victim = rng.choice(workers)
                 os.kill(victim.pid, signal.SIGKILL)
                 killed[victim.part] += 1
-            time.sleep(2.0)
+            time.sleep(_KILL_SECONDS)
         still_serves = _answers(running.url)
         counters = engine_counters(running)
     outcomes = Counter(f"{e.status} {e.outcome}" if e.status != 200 else e.outcome for e in streams.ended)
     yield {
         "part": "kills",
         "seconds": seconds,
+        "kill_every_s": _KILL_SECONDS,
         "killed": dict(killed),
         "answers": len(streams.ended),
         "outcomes": dict(outcomes.most_common(8)),

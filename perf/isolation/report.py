@@ -20,13 +20,14 @@ _BYSTANDERS = """## Bystanders of the hostile corpus
 
 Eight streams (four constrained, four free) that ask again as soon as an answer ends; first alone, then beside the
 corpus of `tests/support/guided_testing/hostile.py`, then alone again, in one run. Gaps between events at the client.
-Accepted hostile requests decode beside them, so the batch is larger then, too.
+Accepted hostile requests decode beside them, so the batch is larger then, too. A 503 is a constraint that found no
+worker within 5 s, because another hostile one held it.
 """
 
 _KILLS = """## Workers killed under load
 
 16 constrained streams; every request brings a schema that nobody has asked for before, so the compile workers of the
-frontend and of the engine, and the prover, are in use; every two seconds `kill -9` of a random one, busy or not.
+frontend and of the engine, and the prover, are in use; `kill -9` of a random one, busy or not, at a steady pace.
 """
 
 _MASKS = """## Masks in the engine's process
