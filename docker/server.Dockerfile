@@ -23,7 +23,7 @@ ENV PIP_BREAK_SYSTEM_PACKAGES=1
 # numpy==1.26.4 suits both, so every image runs what the tests run.
 RUN --mount=type=bind,from=wheel,source=/dist,target=/dist \
     python3 -m pip install --no-cache-dir --ignore-installed --constraint /dist/constraints.txt \
-        numpy torch xgrammar numba transformers tokenizers accelerate gguf \
+        numpy torch xgrammar numba transformers tokenizers accelerate gguf regex \
     && python3 -m pip install --no-cache-dir --no-deps --requirement /dist/nodeps.txt
 RUN --mount=type=bind,from=wheel,source=/dist,target=/dist \
     python3 -m pip install --no-cache-dir --no-deps /dist/*.whl

@@ -36,7 +36,7 @@ class MaskCompiler:
         self._compiler = xgrammar.GrammarCompiler(
             info, max_threads=1, cache_enabled=True, cache_limit_bytes=shared_bytes
         )
-        self._num_words, self._stops = -(-len(tokens) // 32), frozenset(stop_ids)
+        self._num_tokens, self._stops = len(tokens), frozenset(stop_ids)
         for text in common_rules():
             self._compiler.compile_grammar(text)
 
@@ -54,19 +54,22 @@ class MaskCompiler:
     def _slowest(self, handle: xgrammar.CompiledGrammar) -> float:
         """CPU milliseconds of the slowest mask along a random answer, up to the first one that is too slow."""
         matcher, source, slowest = xgrammar.GrammarMatcher(handle), random.Random(0), 0.0
-        bits = np.zeros((1, self._num_words), np.int32)
+        bits = np.zeros((1, -(-self._num_tokens // 32)), np.int32)
         for _ in range(_WALK_TOKENS):
             started = time.thread_time()
             matcher.fill_next_token_bitmask(bits, 0)
             slowest = max(slowest, (time.thread_time() - started) * 1e3)
-            token_id = _drawn(bits[0], source)
+            token_id = _drawn(bits[0], self._num_tokens, source)
             if slowest > _MASK_MS or token_id is None or token_id in self._stops or not matcher.accept_token(token_id):
                 break
         return slowest
 
 
-def _drawn(words: NDArray[np.int32], source: random.Random) -> int | None:
-    """A random set bit of a random word that has one."""
+def _drawn(words: NDArray[np.int32], num_tokens: int, source: random.Random) -> int | None:
+    """A random allowed token of a random word that has one; xgrammar leaves bits past the vocabulary set."""
+    spare = -num_tokens % 32
+    if spare:
+        words[-1] &= (1 << (32 - spare)) - 1
     occupied = np.flatnonzero(words)
     if not len(occupied):
         return None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guided_engine.metrics import COUNTERS
+from guided_engine.metrics import STAGES
 from guided_frontend.observe import Outcome
 from guided_testing.deployment import DOCKER, documents, known_samples, recorded, selectors
 
@@ -84,7 +84,7 @@ def test_alert_and_record_names_are_unique() -> None:
 
 
 def test_the_time_per_step_is_shown_by_all_its_stages() -> None:
-    stages = {name for name in COUNTERS if name.endswith("_seconds_total")}
+    stages = {f"guided_{stage}_seconds_total" for stage in STAGES}
     shown = {s.name for title, expression in queries() if title == "Time per step" for s in selectors(expression)}
     assert shown == stages | {"guided_steps_total"}
 

@@ -29,16 +29,20 @@ GAUGES = {
     VERSIONS: "1; its labels are the versions of the libraries",
     "guided_healthy": "1 while the engine runs, 0 after a fault",
 }
+STAGES = {
+    "schedule": "time to choose who runs",
+    "forward": "time in the model; on a GPU the launch only",
+    "mask": "time to fill grammar masks",
+    "head": "time in the output head",
+    "sample": "time to draw; on a GPU the wait for the model too",
+    "commit": "time to accept tokens and hand events over",
+}
+"""Of a step, in its order."""
 COUNTERS = {
     "guided_generated_tokens_total": "tokens sent, forced ones included",
     "guided_forced_tokens_total": "tokens that the grammar forced",
     "guided_steps_total": "forward passes",
-    "guided_schedule_seconds_total": "time to choose who runs",
-    "guided_forward_seconds_total": "time in the model; on a GPU the launch only",
-    "guided_mask_seconds_total": "time to fill grammar masks",
-    "guided_head_seconds_total": "time in the output head",
-    "guided_sample_seconds_total": "time to draw; on a GPU the wait for the model too",
-    "guided_commit_seconds_total": "time to accept tokens and hand events over",
+    **{f"guided_{stage}_seconds_total": text for stage, text in STAGES.items()},
     "guided_requests_total": "requests that reached the engine",
     "guided_constrained_requests_total": "of these, with a constraint",
     "guided_stopped_choices_total": "choices that ended with stop",
