@@ -37,7 +37,7 @@ class Guard:
         self._matcher, self._index, self._readings = matcher, index, readings
         self._answer = answer or Answer()
         self._history: list[tuple[Readings, int]] = []
-        self._looks = 0
+        self._begin_to_look()
 
     @staticmethod
     def start(matcher: xgrammar.GrammarMatcher, index: TokenIndex, grammar: ShadowGrammar) -> Guard:
@@ -62,7 +62,7 @@ class Guard:
         """Follow a token that the matcher has just accepted; False, and nothing changed, when it does not survive."""
         before, length = self._readings, len(self._answer.text)
         left = self._answer.read(before, self._index.tokens[token_id], whole=True)
-        self._looks = _MAX_LOOKS
+        self._begin_to_look()
         if not left or not self._is_live(left):
             del self._answer.text[length:]
             return False
@@ -78,9 +78,13 @@ class Guard:
 
     def narrow(self, words: NDArray[np.int32]) -> None:
         """Clear the bits of the tokens that do not survive."""
-        self._looks = _MAX_LOOKS
+        self._begin_to_look()
         candidates = self._candidates(self._readings, words)
         _clear(words, [token_id for token_id in candidates if not self._survives(self._readings, token_id)])
+
+    def _begin_to_look(self) -> None:
+        """_barren: what may be added from here on that nothing follows; many tokens write one text in many ways."""
+        self._looks, self._barren, self._from = _MAX_LOOKS, set[bytes](), len(self._answer.text)
 
     def _survives(self, readings: Readings, token_id: int) -> bool:
         """Whether a token that the matcher allows leads on."""
@@ -103,6 +107,9 @@ class Guard:
         status = self._status(readings)
         if status is not None or self._looks <= 0:
             return status is not False
+        ahead = bytes(self._answer.text[self._from :])
+        if ahead in self._barren:
+            return False
         self._looks -= 1
         bits = np.zeros((1, len(self._index.enters)), np.int32)
         if not self._matcher.fill_next_token_bitmask(bits, 0):
@@ -114,8 +121,9 @@ class Guard:
         candidates = self._candidates(readings, bits[0])
         _clear(bits[0], candidates)
         live = bool(bits.any()) or any(self._survives(readings, token_id) for token_id in candidates)
-        if live:
-            self._note(readings)
+        if not live:
+            self._barren.add(ahead)
+        self._note(readings, live)
         return live
 
     def _status(self, readings: Readings) -> bool | None:
@@ -143,14 +151,17 @@ class Guard:
         if not frame.used.is_searched:
             return True
         is_near = any(spelled.is_searched for spelled in self._near(frame))
-        return None if is_near and self._begun(frame) not in frame.used.live else True
+        if not is_near or self._begun(frame) in frame.used.live:
+            return True
+        return False if self._begun(frame) in frame.used.barren else None
 
-    def _note(self, readings: Readings) -> None:
-        """Remember that the one frame that was unsure here is not at a dead end."""
+    def _note(self, readings: Readings, live: bool) -> None:
+        """Remember whether the one frame that was unsure here is at a dead end."""
         unsure = [frame for reading in readings for frame in reading.frames if self._state(frame) is None]
         if len(readings) == len(unsure) == 1:
             (frame,) = unsure
-            frame.used.live.add(self._begun(frame) if frame.phase == Phase.ITEM else b",")
+            noted = frame.used.live if live else frame.used.barren
+            noted.add(self._begun(frame) if frame.phase == Phase.ITEM else b",")
 
     def _begun(self, frame: Frame) -> bytes:
         return bytes(self._answer.text[frame.start :])
@@ -188,13 +199,12 @@ class Guard:
         return frame.near(self._begun(frame), self._index.longest_closing) if frame.used.values else []
 
     def _reach(self, frame: Frame) -> Reach:
-        if frame.phase == Phase.ITEM and self._near(frame):
+        """What a token must hold to end two items, or to end one and begin another that is at a dead end."""
+        if self._near(frame) if frame.phase == Phase.ITEM else frame.used.is_searched:
             return Reach.ANY
         if not frame.checks:
             return Reach.ITEM
-        if frame.phase == Phase.ITEM or frame.is_keys or not frame.records:
-            return Reach.NEXT if frame.is_endless else Reach.COMMA
-        return Reach.ITEM if frame.used.root.live else Reach.COMMA
+        return Reach.NEXT if frame.is_endless else Reach.COMMA
 
     def _dead(self, frame: Frame) -> NDArray[np.int64]:
         """The tokens that go on in the item, or begin the next one, towards nothing but used ones."""

@@ -84,15 +84,16 @@ class Used:
     """Finished items of one container. Never changes; `add` makes a new one.
 
     keys: what no further item may equal. root: their texts. values: those that may be spelled otherwise.
-    live: beginnings of other spellings that were found to lead on.
+    live, barren: beginnings of other spellings that were found to lead on, and not to.
     """
 
-    __slots__ = ("is_searched", "keys", "live", "root", "values")
+    __slots__ = ("barren", "is_searched", "keys", "live", "root", "values")
 
     def __init__(self, keys: frozenset[Any] = frozenset(), root: Node = ROOT, values: tuple[Spelled, ...] = ()) -> None:
         self.keys, self.root, self.values = keys, root, values
         self.is_searched = any(spelled.is_searched for spelled in values)
         self.live: set[bytes] = set()
+        self.barren: set[bytes] = set()
 
     def add(self, name: Any, item: bytes, exits: Sequence[int] | None) -> Used:
         """With one item more. exits: as of `Node`, before each byte of it and behind it; None where all always are."""
