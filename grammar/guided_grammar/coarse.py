@@ -15,7 +15,8 @@ from guided_grammar.linear import Writer
 from guided_grammar.ranges import Ranges
 
 _MOST_LEVELS, _FEWEST_LEVELS = 24, 3
-_ROOM = 5000
+_SHORT = 256
+_ROOM = 3200
 """Edges, over all levels, that keep the grammar small enough for a mask engine."""
 
 Left = int | None
@@ -102,12 +103,12 @@ class _Coarse:
 
 
 def _spans(left: int) -> list[tuple[int, int]]:
-    """Disjoint spans of how often a class is repeated before it is left, each twice as wide as the one before."""
+    """Disjoint spans of how often a class is repeated before it is left, each wider than the one before."""
     spans = [(0, 0)]
-    low, width = 1, 2
+    low, width, growth = 1, 2, 2 if left <= _SHORT else 4
     while low < left:
         spans.append((low, min(low + width - 1, left - 1)))
-        low, width = low + width, 2 * width
+        low, width = low + width, growth * width
     if spans[-1][0] == spans[-1][1] != 0:
         spans.pop()
     return spans
