@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import threading
@@ -45,7 +46,7 @@ class Look:
 
 
 def look(pid: int, seconds: float) -> Look:
-    regions = sum(region.stat().st_size for region in Path("/dev/shm").glob("triton_guided_*"))
+    regions = sum(region.stat().st_size for region in Path("/dev/shm").glob(f"triton_guided_{os.getpid()}_*"))
     return Look(seconds, sum(_proportional(p) for p in (pid, *descendants(pid))), regions)
 
 
