@@ -21,7 +21,8 @@ An instance counts where its constraint was enforced. Valid instances are writte
 keys as they stand, byte by byte. *invalid accepted* is what a constrained decoder must never have.
 *unsatisfiable* are constraints that no text satisfies and of which the corpus knows no valid instance: their
 refusal is right, and they are not among the refused. *failed* took more than 30 s of processor time, or too
-much memory.
+much memory. `n of m` cases are those that `--every` or `--budget` of the runs left: each eighth of the corpus, or
+its beginning.
 
 Ours is judged byte by byte and, where a vocabulary is named, token by token as well; the times are those of
 that vocabulary. Compile time is our part and the masks together, in CPU time; mask times are CPU time of one
