@@ -246,7 +246,11 @@ def test_names_that_a_format_cannot_write_are_refused_with_their_place(
     ("name", "keys", "text"),
     [
         ("pythonic", ["a-b", "c.d"], "[f(a-b=1, c.d=2)]"),
-        ("gemma4", ["key with space", "X (required)"], "<|tool_call>call:f{key with space:1,X (required):2}<tool_call|>"),
+        (
+            "gemma4",
+            ["key with space", "X (required)"],
+            "<|tool_call>call:f{key with space:1,X (required):2}<tool_call|>",
+        ),
         ("gemma4", ["b", "A", "a_c"], "<|tool_call>call:f{A:2,a_c:3,b:1}<tool_call|>"),
     ],
     ids=["no identifier", "blanks", "f38 sorted as templates sort"],
@@ -262,7 +266,10 @@ def test_names_that_a_reader_understands_can_be_written(name: str, keys: list[st
     [
         ("mistral_v3", '[TOOL_CALLS] [{"name": "now", "arguments": {}, "id": "a1B2c3D4e"}]'),
         ("mistral_v11", "[TOOL_CALLS]now[CALL_ID]a1B2c3D4e[ARGS]{}"),
-        ("kimi_k2", "<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0 <|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>"),
+        (
+            "kimi_k2",
+            "<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0 <|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>",
+        ),
         ("gpt_oss", " to=functions.now<|channel|>commentary json<|message|>{}"),
         ("gpt_oss", "<|channel|>commentary to=functions.now<|constrain|>json<|message|>{}"),
     ],
