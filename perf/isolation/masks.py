@@ -25,6 +25,7 @@ from guided_grammar.proof import Prover
 from guided_grammar.session import MaskEngine, Session
 from guided_grammar.spec import GrammarSpec, Kind
 from guided_grammar.worker import Worker, WorkerDied, WorkerTimeout
+from numpy.typing import NDArray
 
 from isolation.family import resident
 from isolation.schemas import drawn, grammar, vocabulary
@@ -202,7 +203,7 @@ def _serve(rows: int, name: str, pipe: Connection) -> None:
 
 def _with_bits(sent: Any, shared: SharedMemory, words: int) -> StepMasks:
     kind, index, dense, ids, num_ids = sent
-    bits = np.ndarray((dense, words), np.int32, shared.buf).copy()
+    bits: NDArray[np.int32] = np.ndarray((dense, words), np.int32, shared.buf).copy()
     return StepMasks(kind, index, bits, ids, num_ids)
 
 

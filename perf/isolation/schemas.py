@@ -32,7 +32,8 @@ _GROWTH, _EVERY = 10_000, 1000
 def vocabulary() -> Vocabulary:
     """Of the embedded model."""
     tokenizer = Tokenizer.from_file(str(Path(resolve("smollm2-135m-instruct")) / "tokenizer.json"))
-    return Vocabulary.from_tokenizer(tokenizer, stop_ids=[tokenizer.token_to_id("<|im_end|>")])
+    stop_id = tokenizer.token_to_id("<|im_end|>")
+    return Vocabulary.from_tokenizer(tokenizer, stop_ids=[] if stop_id is None else [stop_id])
 
 
 def grammar(at: int) -> str:
