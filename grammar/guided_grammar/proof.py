@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -54,8 +55,8 @@ class Prover:
         self._outcomes: Outcomes[_Key, None] = Outcomes(_KEPT, _KEPT_BYTES, lambda proven: 1)
         self._losses, self._lock, self._spent, self._closed = Losses(), threading.Lock(), 0.0, False
         self._workers = [_Loaded(Worker(memory_bytes), vocabulary, limits) for _ in range(workers)]
-        for worker in self._workers:
-            worker.load()
+        with ThreadPoolExecutor(len(self._workers)) as threads:
+            list(threads.map(_Loaded.load, self._workers))
         self._crew = Crew(self._workers, _MOST_WAITING, "grammar-proof", self._mend)
 
     @property

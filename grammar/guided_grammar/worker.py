@@ -49,8 +49,8 @@ class WorkerDied(Exception):
 class Worker:
     """One process at a time, started when first needed and again after it was killed. Not thread-safe.
 
-    It runs at low priority, and at the lowest in a call that takes long: whoever streams goes first. `trusted` calls,
-    which others wait for, keep theirs.
+    Calls run at low priority, and at the lowest when they take long: whoever streams goes first. Not so its start and
+    `trusted` calls, which others wait for.
 
     memory_bytes: bound of its address space, None for none. paths: folders put before its import path.
     """
@@ -145,7 +145,6 @@ def serve(memory_bytes: int | None) -> None:
     inward = os.fdopen(os.dup(0), "rb")
     outward = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    os.nice(_NICE)
     _send(outward, ("ready", None))
     while True:
         header = inward.read(_HEADER.size)
@@ -158,7 +157,12 @@ def serve(memory_bytes: int | None) -> None:
 def _aside(function: str, args: tuple[Any, ...]) -> tuple[str, Any]:
     """The answer, from a thread of its own: only a thread's priority can be lowered for one call and not the next."""
     answers: list[tuple[str, Any]] = []
-    thread = threading.Thread(target=lambda: answers.append(_answer(function, args)))
+
+    def run() -> None:
+        lower_priority()
+        answers.append(_answer(function, args))
+
+    thread = threading.Thread(target=run)
     thread.start()
     thread.join(_LONG_SECONDS)
     while thread.is_alive():

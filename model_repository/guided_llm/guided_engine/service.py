@@ -41,7 +41,8 @@ class Service:
         started = time.monotonic()
         self._specs = CompilePool(config.limits, config.grammar_workers)
         vocabulary = loaded.tokenizer.vocabulary
-        self._proofs = Prover(vocabulary, config.limits, config.grammar_workers)
+        # one that is lost reads the vocabulary again, which takes seconds: another must be there for everybody else
+        self._proofs = Prover(vocabulary, config.limits, max(2, config.grammar_workers))
         self._grammars = Grammars(
             vocabulary, self._specs, config.grammar_cache_bytes, config.limits, self._proofs, config.mask_seconds
         )
