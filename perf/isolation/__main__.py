@@ -37,11 +37,12 @@ def main(arguments: list[str]) -> int:
         if name == "report":
             (_PERF / "isolation.md").write_text(report.page(_read(options.rows)), encoding="utf-8")
             continue
-        rows = [{"run": name, **row, "load": round(os.getloadavg()[0], 1), **stamp()} for row in _PARTS[name]()]
-        for row in rows:
-            print(json.dumps(row), flush=True)
-        kept = [row for row in _read(options.rows) if row["run"] != name]
-        options.rows.write_text("".join(json.dumps(row) + "\n" for row in [*kept, *rows]), encoding="utf-8")
+        kept, rows = [row for row in _read(options.rows) if row["run"] != name], []
+        at_start = stamp()
+        for row in _PARTS[name]():
+            rows.append({"run": name, **row, "load": round(os.getloadavg()[0], 1), **at_start})
+            print(json.dumps(rows[-1]), flush=True)
+            options.rows.write_text("".join(json.dumps(each) + "\n" for each in [*kept, *rows]), encoding="utf-8")
     return 0
 
 
