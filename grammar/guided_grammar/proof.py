@@ -39,7 +39,8 @@ class Prover:
     """Thread-safe; `prove` blocks its caller. Proofs are remembered, refusals for a minute.
 
     workers: processes, each with the vocabulary in it. seconds: wall clock of one proof. memory_bytes: address space
-    of a worker, its libraries included. wait: seconds for a free worker before PoolBusy.
+    of a worker, its libraries included. wait: seconds for a free worker before PoolBusy; on a busy machine a lost one
+    takes half of them to come back.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Prover:
         workers: int = 1,
         seconds: float = 4.0,
         memory_bytes: int = 3 << 30,
-        wait: float = 5.0,
+        wait: float = 15.0,
     ) -> None:
         self._seconds, self._memory_bytes, self._wait = seconds, memory_bytes, wait
         self._outcomes: Outcomes[_Key, None] = Outcomes(_KEPT, _KEPT_BYTES, lambda proven: 1)

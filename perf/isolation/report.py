@@ -21,7 +21,7 @@ _BYSTANDERS = """## Bystanders of the hostile corpus
 Eight streams (four constrained, four free) that ask again as soon as an answer ends; first alone, then beside the
 corpus of `tests/support/guided_testing/hostile.py`, then alone again, in one run. Gaps between events at the client.
 Accepted hostile requests decode beside them, so the batch is larger then, too. A 503 is a constraint that found no
-worker within 5 s, because another hostile one held it.
+worker in time, because another hostile one held it.
 """
 
 _KILLS = """## Workers killed under load
