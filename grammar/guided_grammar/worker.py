@@ -22,7 +22,7 @@ from guided_grammar.errors import GrammarError, error_from_dict
 _HEADER = struct.Struct("<Q")
 _START_SECONDS = 60.0
 _OUT_OF_MEMORY = 1
-_NICE, _LONG_NICE = 10, 19
+_NICE, _LONG_NICE = 5, 19
 _LONG_SECONDS = 0.25
 
 

@@ -20,7 +20,7 @@ from guided_grammar.batch import StepMasks, fill
 from guided_grammar.compiler import Compiled
 from guided_grammar.errors import GrammarError
 from guided_grammar.limits import DEFAULT_LIMITS
-from guided_grammar.pool import CompilePool
+from guided_grammar.pool import CompilePool, PoolBusy
 from guided_grammar.proof import Prover
 from guided_grammar.session import MaskEngine, Session
 from guided_grammar.spec import GrammarSpec, Kind
@@ -65,7 +65,7 @@ def walks() -> Iterator[dict[str, Any]]:
             try:
                 compiled = pool.compile(spec)
                 prover.prove(compiled.text, compiled.markers)
-            except GrammarError:
+            except (GrammarError, PoolBusy):
                 continue
             rows.append({"name": name, **_walked(worker, compiled)})
     finally:

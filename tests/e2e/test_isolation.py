@@ -90,7 +90,7 @@ def test_killed_workers_under_load_cost_at_most_the_compiles_they_were_in(stack:
 
 def grammar_counters(stack: RunningStack) -> dict[str, str]:
     """Everything that both services count about grammars."""
-    found = {}
+    found: dict[str, str] = {}
     for url in (f"{stack.url}/metrics", f"http://127.0.0.1:{stack.metrics_port}/metrics"):
         lines = httpx.get(url, timeout=10).text.splitlines()
         named = (line.rpartition(" ") for line in lines if not line.startswith("#"))

@@ -75,9 +75,9 @@ def test_the_status_tells_memory_from_other_ends(worker: Worker, argument: int, 
 
 
 def test_only_a_call_that_takes_long_gets_the_lowest_priority(worker: Worker) -> None:
-    assert worker.call("os:nice", 0, seconds=30) == 10
+    assert worker.call("os:nice", 0, seconds=30) == 5
     worker.call("time:sleep", 0.6, seconds=30)
-    assert worker.call("os:nice", 0, seconds=30) == 10, "the next call is not punished"
+    assert worker.call("os:nice", 0, seconds=30) == 5, "the next call is not punished"
     assert worker.call("guided_testing.priority:after", 0.6, seconds=30) == 19
     assert worker.call("guided_testing.priority:after", 0.6, seconds=30, trusted=True) == 0
 
