@@ -9,7 +9,7 @@ from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from guided_kernels._cpu_tile import num_tiles
 from guided_kernels._numba import jit, matrix, vector
-from guided_kernels.rows import MAX_IDS
+from guided_kernels.rows import BITS, FORCED, IDS, MAX_IDS
 
 RAW, CONSTRAINED, SILENT = 0, 1, 2
 FLOAT32, FLOAT16, BFLOAT16 = 0, 1, 2
@@ -21,6 +21,16 @@ class Call(NamedTuple):
     element: the logits' dtype, one of FLOAT32, FLOAT16, BFLOAT16; a row of them starts every `stride`.
     """
 
+    logits: int
+    out_ids: int
+    out_logprobs: int
+    out_status: int
+    out_top_ids: int
+    out_top_logprobs: int
+    num_edits: int
+    edit_start: int
+    edit_token: int
+    edit_value: int
     element: int
     report: int
     num_rows: int
@@ -30,8 +40,7 @@ class Call(NamedTuple):
     num_words: int
     num_lists: int
     num_top: int
-    num_edits: int
-    logits: int
+    scratch: int
     kind: int
     row_index: int
     bits: int
@@ -43,22 +52,14 @@ class Call(NamedTuple):
     min_p: int
     seed: int
     step: int
-    out_ids: int
-    out_logprobs: int
-    out_status: int
-    out_top_ids: int
-    out_top_logprobs: int
-    scratch: int
-    edit_start: int
-    edit_token: int
-    edit_value: int
 
 
 _NUM_FIELDS = len(Call._fields)
 
 
 class Step(NamedTuple):
-    """The arguments of a step as arrays: logits flattened (see `Source`); everything: the words of a free row."""
+    """The arguments of a step as arrays: logits flattened (see `Source`); everything: the words of a free row, none
+    if no row is free."""
 
     x32: Any
     x16: Any
@@ -112,6 +113,15 @@ def call_at(address: int) -> Call:
 
 
 @jit
+def _has_free_source(call: Call) -> bool:
+    """Some row may draw from, or is reported over, all of its tokens."""
+    free = call.report == RAW
+    for kind in vector(call.kind, call.num_rows, np.int32):
+        free |= kind != BITS and kind != IDS and kind != FORCED
+    return free
+
+
+@jit
 def step_of(call: Call) -> Step:
     wide = call.element == FLOAT32
     length = (call.num_rows - 1) * call.stride + call.vocab if call.num_rows else 0
@@ -122,7 +132,7 @@ def step_of(call: Call) -> Step:
         call.element == FLOAT16,
         call.stride,
         call.vocab,
-        np.full((call.vocab + 31) // 32, -1, np.int32),
+        np.full((call.vocab + 31) // 32 if _has_free_source(call) else 0, -1, np.int32),
         vector(call.kind, rows, np.int32),
         vector(call.row_index, rows, np.int32),
         matrix(call.bits, call.num_bits, call.num_words, np.int32),

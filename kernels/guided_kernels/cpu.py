@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-from array import array
 from functools import cache, lru_cache
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from guided_kernels._cpu_arguments import BFLOAT16, CONSTRAINED, FLOAT16, FLOAT32, RAW, SILENT, scratch_bytes
+from guided_kernels._cpu_call import EditColumns, standing_call
 from guided_kernels._cpu_step import compiled
 from guided_kernels._numba import source_digest
 from guided_kernels.edits import Edits
 from guided_kernels.params import SampleParams
 from guided_kernels.rows import BITS, MAX_IDS, Rows
 from guided_kernels.sampled import LogprobsOf, Sampled
-
-_REPORT = {"raw": RAW, "constrained": CONSTRAINED, "none": SILENT}
-_ELEMENT = {torch.float32: FLOAT32, torch.float16: FLOAT16, torch.bfloat16: BFLOAT16}
-
-_ADDRESS = torch.Tensor.data_ptr
 
 _run = cache(lambda: compiled(source_digest()))
 
@@ -40,40 +31,24 @@ def sample(
     The first call compiles (seconds); later processes load the machine code from numba's cache.
     Also raises ValueError for a row table or an edit that points outside.
     """
+    if logits.stride(1) != 1:
+        logits = logits.contiguous()  # compiled loops over a strided row aren't vectorised
     num_rows, vocab = logits.shape
-    # Compiled loops over a strided row aren't vectorised.
-    logits = logits if logits.stride(1) == 1 else logits.contiguous()
-    columns = [logits, *(c.contiguous() for c in vars(rows).values()), *(c.contiguous() for c in vars(params).values())]
-    edited, result = _by_row(edits, num_rows, vocab), _blank(num_rows, top_logprobs)
-    call = array("q", (
-        _ELEMENT[logits.dtype], _REPORT[logprobs], num_rows, vocab, logits.stride(0), *rows.bits.shape,
-        rows.num_ids.shape[0], top_logprobs, len(edited[1]),
-        *map(_ADDRESS, columns), *map(_ADDRESS, vars(result).values()), _scratch(vocab), *_addresses(edited),
-    ))  # fmt: skip
-    outside, _ = _run()(call.buffer_info()[0])
+    edited = None if edits is None else _by_row(edits, num_rows, vocab)
+    result = _blank(num_rows, top_logprobs)
+    call = standing_call(logits, rows, params, top_logprobs, logprobs)
+    outside, _ = _run()(call.address(logits, result, edited))
     if outside >= 0:
         raise ValueError(_complaint(rows, outside))
     return result
 
 
-_own = threading.local()
-
-
-def _scratch(vocab: int) -> int:
-    """The address of this thread's scratch, kept between steps: fresh memory would cost a page fault every 4 KiB."""
-    held: NDArray[np.float64] | None = getattr(_own, "scratch", None)
-    size = -(-scratch_bytes(vocab) // 8)
-    if held is None or len(held) < size:
-        held = _own.scratch = np.empty(size)
-        _own.address = held.ctypes.data
-    address: int = _own.address
-    return address
-
-
-# A step of one short row takes 20 us in all, of which every tensor made takes one.
+# Every tensor made costs a twentieth of a step of one short row.
 def _blank(num_rows: int, top: int) -> Sampled:
     """Uninitialised: the compiled step fills every row."""
-    ids, logprobs, status = (torch.from_numpy(np.empty(num_rows, kind)) for kind in (np.int64, np.float32, np.int8))
+    ids = torch.from_numpy(np.empty(num_rows, np.int64))
+    logprobs = torch.from_numpy(np.empty(num_rows, np.float32))
+    status = torch.from_numpy(np.empty(num_rows, np.int8))
     return Sampled(ids, logprobs, status, *(_alternatives(num_rows, top) if top else _no_alternatives(num_rows)))
 
 
@@ -87,17 +62,10 @@ def _no_alternatives(num_rows: int) -> tuple[torch.Tensor, torch.Tensor]:
     return _alternatives(num_rows, 0)
 
 
-_NO_EDITS = (np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
-
-
-def _addresses(edited: tuple[NDArray[Any], ...]) -> tuple[int, ...]:
-    return tuple(column.ctypes.data for column in edited) if len(edited[1]) else (0, 0, 0)
-
-
-def _by_row(edits: Edits | None, num_rows: int, vocab: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Start of each row's edits, their tokens ascending and distinct, their values summed."""
-    if edits is None or not len(edits.row):
-        return _NO_EDITS
+def _by_row(edits: Edits, num_rows: int, vocab: int) -> EditColumns | None:
+    """Start of each row's edits, their tokens ascending and distinct, their values summed; None if there are none."""
+    if not len(edits.row):
+        return None
     row, token = edits.row.numpy(), edits.token.numpy()
     outside = (row < 0) | (row >= num_rows) | (token < 0) | (token >= vocab)
     if outside.any():

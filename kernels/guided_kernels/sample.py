@@ -36,7 +36,7 @@ def sample(
     Raises ValueError for a wrong shape, dtype or device; faults of values end in `Sampled.status`.
     """
     check(logits, rows, params, top_logprobs, edits)
-    if logits.device.type == "cpu":
+    if logits.is_cpu:
         return cpu.sample(logits, rows, params, top_logprobs, edits, logprobs)
     from guided_kernels import gpu  # imports triton, which a server on a CPU need not load
 
