@@ -97,7 +97,9 @@ def test_a_worker_that_is_killed_from_outside_is_replaced_and_nobody_notices() -
         pool.compile(CHOICE)
         slow = pool.submit(GrammarSpec(Kind.JSON_SCHEMA, {"schema": slow_schema()}))
         pid = children()[-1]
+        deadline = time.monotonic() + 30
         while num_threads(pid) < 2:
+            assert time.monotonic() < deadline, "the worker did not take up the job"
             time.sleep(0.005)
         os.kill(pid, signal.SIGKILL)
         assert slow.result(60) == compile_spec(GrammarSpec(Kind.JSON_SCHEMA, {"schema": slow_schema()}))
