@@ -82,11 +82,11 @@ class Prover:
         self._closed = True
         self._crew.close()
         for worker in self._workers:
-            worker.close()
+            worker.end()
         self._crew.join(_JOIN_SECONDS)
-        # one that was just coming back has started its process again
+        # one that was just coming back has started its process
         for worker in self._workers:
-            worker.close()
+            worker.end()
 
     def _prove(self, worker: _Loaded, text: str, markers: frozenset[str]) -> None:
         started = time.monotonic()
@@ -121,16 +121,18 @@ class _Loaded:
 
     def __init__(self, worker: Worker, vocabulary: Vocabulary, limits: Limits) -> None:
         self._worker, self._vocabulary, self._limits = worker, vocabulary, limits
-        self._is_loaded = False
+        self._is_loaded = self._has_ended = False
 
     def load(self) -> None:
-        """Once more when the process ends over it. Raises WorkerDied, WorkerTimeout."""
+        """Once more when the process ends over it. Raises WorkerDied, WorkerTimeout; WorkerDied for good after `end`."""
         try:
             self._load()
         except WorkerDied:
             self._load()
 
     def _load(self) -> None:
+        if self._has_ended:
+            raise WorkerDied("the prover is closed")
         # a process that was killed while it was idle comes back without the vocabulary
         if not (self._is_loaded and self._worker.is_running):
             self._is_loaded = False
@@ -154,6 +156,11 @@ class _Loaded:
     def close(self) -> None:
         self._is_loaded = False
         self._worker.close()
+
+    def end(self) -> None:
+        """Close, from any thread, and start no process again."""
+        self._has_ended = True
+        self.close()
 
 
 def load(vocabulary: Vocabulary, limits: Limits) -> None:
