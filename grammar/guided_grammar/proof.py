@@ -124,7 +124,7 @@ class _Loaded:
         self._is_loaded = self._has_ended = False
 
     def load(self) -> None:
-        """Once more when the process ends over it. Raises WorkerDied, WorkerTimeout; WorkerDied for good after `end`."""
+        """Once more when the process ends over it. Raises WorkerDied, WorkerTimeout; always after `end`."""
         try:
             self._load()
         except WorkerDied:
