@@ -66,6 +66,8 @@ def test_what_the_engine_would_refuse_is_refused(prover: Prover, text: str, erro
 def test_a_worker_that_does_not_start_is_not_the_fault_of_the_grammar(
     prover: Prover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("guided_grammar.proof._TIRED_SECONDS", 60.0)
+    prover.prove('root ::= "early"', frozenset())
     before = prover.stats.kills.crash
     for pid in children():
         kill(pid)
@@ -80,7 +82,7 @@ def test_a_worker_that_does_not_start_is_not_the_fault_of_the_grammar(
     monkeypatch.setattr(Worker, "call", call)
     with pytest.raises(PoolBusy, match="the grammar worker does not start"):
         prover.prove('root ::= "late"', frozenset())
-    monkeypatch.undo()
+    monkeypatch.setattr(Worker, "call", genuine)
     prover.prove('root ::= "late"', frozenset())
     assert set(functions) == {"guided_grammar.proof:load"} and prover.stats.kills.crash == before
 
