@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 
@@ -31,14 +30,6 @@ def num_threads(pid: int) -> int:
 
 
 def kill(pid: int) -> None:
-    """SIGKILL; returns when the process has ended, its parent still to be told."""
+    """SIGKILL to a child; returns when all of its threads have ended and it waits to be reaped."""
     os.kill(pid, signal.SIGKILL)
-    while _state(pid) not in ("Z", ""):
-        time.sleep(0.005)
-
-
-def _state(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
