@@ -37,7 +37,8 @@ everything that a step asks of a grammar (mask, accept, forced text). CPU time; 
 """
 
 _PLACEMENT = """The same work for one step, made in the engine's process and in a process beside it that puts dense
-masks into shared memory and answers over a pipe (wall clock from sending tokens to having the next masks):
+masks into shared memory and answers over a pipe (wall clock from sending tokens to having the next masks). The 99th
+percentile holds steps in which ended rows start again:
 """
 
 _DECISION = """Decision: masks stay in the engine's process. A grammar gets there only after a worker has compiled,
