@@ -96,8 +96,10 @@ class Worker:
         process.kill()
         process.wait()
         for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+            # what a dead process has not read cannot be flushed; the pipe is closed all the same
+            with contextlib.suppress(BrokenPipeError):
+                if pipe is not None:
+                    pipe.close()
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self.is_running:

@@ -11,6 +11,7 @@ import pytest
 from guided_grammar.errors import LimitExceeded
 from guided_grammar.limits import Limits
 from guided_grammar.worker import Worker, WorkerDied, WorkerTimeout
+from guided_testing.family import kill
 
 
 @pytest.fixture
@@ -45,6 +46,16 @@ def test_another_exception_arrives_as_its_text(worker: Worker) -> None:
 def test_what_a_call_prints_does_not_reach_the_answers(worker: Worker) -> None:
     assert worker.call("builtins:print", "noise", seconds=30) is None
     assert worker.call("os:write", 1, b"noise", seconds=30) == 5
+    assert worker.call("builtins:abs", -3, seconds=30) == 3
+
+
+def test_a_call_that_the_process_never_reads_is_a_death_of_it(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    pid = worker.call("os:getpid", seconds=30)
+    kill(pid)
+    monkeypatch.setattr(Worker, "is_running", True)
+    with pytest.raises(WorkerDied):
+        worker.call("builtins:abs", -3, seconds=30)
+    monkeypatch.undo()
     assert worker.call("builtins:abs", -3, seconds=30) == 3
 
 
