@@ -19,9 +19,10 @@ from tokenizers import Tokenizer
 from study import agents, cardinality, pace, pressure, probe, ramp, report, truncation
 from study.lab import Lab
 from study.profiles import PROFILES
-from study.records import Journal
+from study.records import Journal, load
 from study.target import Target, own_stack, resolve_model, say
 
+_JOURNAL = "requests.jsonl.gz"
 _LIVE: tuple[Callable[[Lab], Awaitable[None]], ...] = (
     ramp.burst_ramp,
     ramp.sustained,
@@ -40,6 +41,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--model", default="guided_llm", help="model name at --base-url")
     parser.add_argument("--metrics-url", default="", help="the engine's /metrics at --base-url")
     parser.add_argument("--tokenizer", help="tokenizer.json of the model; default: that of the embedded model")
+    parser.add_argument("--report-only", action="store_true", help="run nothing: the page anew, of what --out holds")
     parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parents[1] / "report")
     return parser.parse_args(arguments)
 
@@ -59,8 +61,17 @@ async def restarting(lab: Lab) -> None:
 
 def main(arguments: list[str]) -> int:
     given = parse(arguments)
+    if not given.report_only:
+        measure(given)
+    report.write(load(given.out / _JOURNAL), given.out)
+    say(f"report: {given.out / 'README.md'}")
+    return 0
+
+
+def measure(given: argparse.Namespace) -> None:
+    """Everything that the profile asks for, into a new journal."""
     profile, begin = PROFILES[given.profile], time.monotonic()
-    journal = Journal(given.out / "requests.jsonl.gz")
+    journal = Journal(given.out / _JOURNAL)
     tokenizer = given.tokenizer or str(resolve_model("smollm2-135m-instruct") / "tokenizer.json")
     truncation.run(journal, Tokenizer.from_file(tokenizer), profile.documents)
     probe.offline(journal)
@@ -70,11 +81,9 @@ def main(arguments: list[str]) -> int:
         asyncio.run(experiments(Lab(profile, journal, served, owned)))
     if owned:
         asyncio.run(restarting(Lab(profile, journal, served, owned)))
-    journal.close()
     server = "tritonserver with SmolLM2-135M-Instruct, float32, on the CPU" if owned else given.base_url
-    report.write(journal, profile, server, time.monotonic() - begin, given.out)
-    say(f"report: {given.out / 'README.md'} ({time.monotonic() - begin:.0f} s)")
-    return 0
+    journal.fact(report.RUN, **report.told_of(profile, server, time.monotonic() - begin))
+    journal.close()
 
 
 if __name__ == "__main__":

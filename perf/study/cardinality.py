@@ -9,13 +9,14 @@ from study.job import Job, ask
 from study.lab import Lab
 
 EXPERIMENT = "cardinality"
+DEFAULT, SMALL, AGAIN = "default", "1 MiB", "default again"
 _DEFAULT_BYTES, _SMALL_BYTES = 512 << 20, 1 << 20
 _NAMES = ("city", "code", "count", "label", "level", "owner", "price", "score", "state", "unit")
 
 
 async def run(lab: Lab) -> None:
     """Each arm is a server of its own and inherits no cache; the third shows that nothing drifted."""
-    arms = (("default", _DEFAULT_BYTES), ("1 MiB", _SMALL_BYTES), ("default again", _DEFAULT_BYTES))
+    arms = ((DEFAULT, _DEFAULT_BYTES), (SMALL, _SMALL_BYTES), (AGAIN, _DEFAULT_BYTES))
     for arm, size in arms:
         with lab.restarted({"GUIDED_GRAMMAR_CACHE_BYTES": str(size)}) as restarted:
             for distinct in lab.profile.distinct:

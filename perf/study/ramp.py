@@ -13,12 +13,11 @@ from study.lab import Lab
 from study.target import say
 
 BURST, SUSTAINED, TIGHT = "burst", "sustained", "tight_budget"
-_TIGHT_TOKENS = 16
+TIGHT_TOKENS = 51
 
 
-def _template(experiment: str, arm: str, level: int, **fields: object) -> Job:
-    job = Job(experiment, arm, level, "", 0, (), None, constrained=arm != "free")
-    return replace(job, **fields)  # type: ignore[arg-type]
+def _template(experiment: str, arm: str, level: int) -> Job:
+    return Job(experiment, arm, level, "", 0, (), None, constrained=arm != "free")
 
 
 async def burst_ramp(lab: Lab) -> None:
@@ -37,10 +36,16 @@ async def sustained(lab: Lab) -> None:
 
 
 async def tight_budget(lab: Lab) -> None:
-    """A budget below every answer: what is cut must not depend on who else is running."""
+    """A budget that some answers keep and some do not: which are cut must not depend on who else is running.
+
+    The same documents at each level, as many times over as the level needs.
+    """
     for level in lab.profile.levels:
-        template = _template(TIGHT, "constrained", level, max_tokens=_TIGHT_TOKENS, temperature=0.0)
-        await lab.level(of_families(template, max(lab.profile.per_level, 8)), level)
+        template = replace(_template(TIGHT, "constrained", level), max_tokens=TIGHT_TOKENS, temperature=0.0)
+        documents = of_families(template, lab.profile.per_level)
+        rounds = range(-(-level // len(documents)))
+        again = [replace(job, index=round_ * len(documents) + job.index) for round_ in rounds for job in documents]
+        await lab.level(again, level)
 
 
 async def _window(lab: Lab, arm: str, level: int, pooled: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -53,16 +52,31 @@ class Record:
         return (self.e2e_s - self.ttft_s) / after if after > 0 else 0.0
 
 
-class Journal:
-    """Append-only gzipped JSON lines. One owner; closed by `close`."""
+class Results:
+    """What was kept of a run, in the order in which it came."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.facts: list[dict[str, Any]] = []
+
+    def of(self, experiment: str, **fields: Any) -> list[Record]:
+        """Records of an experiment with these field values."""
+        chosen = (r for r in self.records if r.experiment == experiment)
+        return [r for r in chosen if all(getattr(r, k) == v for k, v in fields.items())]
+
+    def facts_of(self, experiment: str) -> list[dict[str, Any]]:
+        return [f for f in self.facts if f["experiment"] == experiment]
+
+
+class Journal(Results):
+    """Results that are also written, as they come, to gzipped JSON lines. One owner; closed by `close`."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__()
         path.parent.mkdir(parents=True, exist_ok=True)
         self._raw = path.open("wb")
         # no name and no time inside, so that equal content is an equal file
         self._file = gzip.GzipFile("", "wb", fileobj=self._raw, mtime=0)
-        self.records: list[Record] = []
-        self.facts: list[dict[str, Any]] = []
 
     def add(self, record: Record) -> None:
         self.records.append(record)
@@ -73,14 +87,6 @@ class Journal:
         self.facts.append({"experiment": experiment, **values})
         self._write({"kind": "fact", "experiment": experiment, **values})
 
-    def of(self, experiment: str, **fields: Any) -> list[Record]:
-        """Records of an experiment with these field values."""
-        chosen = (r for r in self.records if r.experiment == experiment)
-        return [r for r in chosen if all(getattr(r, k) == v for k, v in fields.items())]
-
-    def facts_of(self, experiment: str) -> list[dict[str, Any]]:
-        return [f for f in self.facts if f["experiment"] == experiment]
-
     def close(self) -> None:
         self._file.close()
         self._raw.close()
@@ -89,7 +95,13 @@ class Journal:
         self._file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
-def read(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a closed journal."""
+def load(path: Path) -> Results:
+    """What a closed journal holds; the same reports can be made of it."""
+    results = Results()
     with gzip.open(path, "rt", encoding="utf-8") as lines:
-        yield from (json.loads(line) for line in lines)
+        for row in map(json.loads, lines):
+            if row.pop("kind") == "request":
+                results.records.append(Record(**{**row, "outcome": Outcome(row["outcome"])}))
+            else:
+                results.facts.append(row)
+    return results

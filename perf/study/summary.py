@@ -1,4 +1,4 @@
-"""Figures out of a journal: rates and quantiles over requests, never over anything else."""
+"""Figures out of a run's results: rates and quantiles over requests, never over anything else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.ladder import Outcome
-from study.records import Journal, Record
+from study.records import Record, Results
 
 _PRICE_PER_MILLION = 0.65
 _MAX_ATTEMPTS = 3
@@ -69,10 +69,10 @@ def row(experiment: str, arm: str, level: int, records: Sequence[Record]) -> Row
     )
 
 
-def rows(journal: Journal, experiment: str) -> list[Row]:
+def rows(results: Results, experiment: str) -> list[Row]:
     """One per arm and level, in the order in which they ran."""
-    keys = dict.fromkeys((r.arm, r.level) for r in journal.of(experiment))
-    return [row(experiment, arm, level, journal.of(experiment, arm=arm, level=level)) for arm, level in keys]
+    keys = dict.fromkeys((r.arm, r.level) for r in results.of(experiment))
+    return [row(experiment, arm, level, results.of(experiment, arm=arm, level=level)) for arm, level in keys]
 
 
 def attempts(failure: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from study import cardinality, probe, truncation
 from study.findings import findings, warm
 from study.keywords import MORE, STUDY
-from study.records import Journal
+from study.records import Results
 from study.summary import Row, attempts, row, rows
 
 _STAGES = ("schedule", "forward", "mask", "head", "sample", "commit")
@@ -24,22 +24,22 @@ def _cell(value: Any) -> str:
     return "–" if value is None or value == "" else str(value).replace("|", "\\|")
 
 
-def of_findings(journal: Journal) -> str:
+def of_findings(results: Results) -> str:
     head = ("acceptance", "theirs", "ours", "verdict", "why")
-    return table(head, ((f.ids, f.theirs, f.ours, f.verdict, f.why) for f in findings(journal)))
+    return table(head, ((f.ids, f.theirs, f.ours, f.verdict, f.why) for f in findings(results)))
 
 
-def of_rows(journal: Journal, experiment: str) -> str:
+def of_rows(results: Results, experiment: str) -> str:
     """Every column of `Row` but the experiment's name."""
     names = [f.name for f in fields(Row) if f.name != "experiment"]
-    return table(names, ([getattr(r, n) for n in names] for r in rows(journal, experiment)))
+    return table(names, ([getattr(r, n) for n in names] for r in rows(results, experiment)))
 
 
-def of_server(journal: Journal, experiment: str) -> str:
+def of_server(results: Results, experiment: str) -> str:
     """What the engine's metrics said over each level."""
     head = ("arm", "level", "running", "waiting", "kv tokens", "preempted", "forced share", "cache MiB", "evictions")
     lines = []
-    for f in journal.facts_of(experiment):
+    for f in results.facts_of(experiment):
         if "guided_steps_total" not in f:
             continue
         generated = f["guided_generated_tokens_total"] or 1
@@ -51,10 +51,10 @@ def of_server(journal: Journal, experiment: str) -> str:
     return table(head, lines)
 
 
-def of_split(journal: Journal, experiment: str) -> str:
+def of_split(results: Results, experiment: str) -> str:
     """Milliseconds of a step by stage; rounds of one arm and level are added up."""
     sums: dict[tuple[str, int], dict[str, float]] = {}
-    for f in (f for f in journal.facts_of(experiment) if "guided_steps_total" in f):
+    for f in (f for f in results.facts_of(experiment) if "guided_steps_total" in f):
         into = sums.setdefault((f["arm"], f["level"]), dict.fromkeys(("steps", *_STAGES), 0.0))
         into["steps"] += f["guided_steps_total"]
         for stage in _STAGES:
@@ -69,22 +69,22 @@ def of_split(journal: Journal, experiment: str) -> str:
     )
 
 
-def of_cardinality(journal: Journal) -> str:
+def of_cardinality(results: Results) -> str:
     """Without each schema's first reading; `reached` is the number of schemas that really came."""
     head = ("arm", "schemas", "reached", "requests", "validity", "ttft p50 ms", "per token p50 ms", "e2e p99 ms")
     lines = []
-    for whole in rows(journal, cardinality.EXPERIMENT):
-        records = warm(journal, whole.arm, whole.level)
-        reached = len({r.case for r in journal.of(cardinality.EXPERIMENT, arm=whole.arm, level=whole.level)})
+    for whole in rows(results, cardinality.EXPERIMENT):
+        records = warm(results, whole.arm, whole.level)
+        reached = len({r.case for r in results.of(cardinality.EXPERIMENT, arm=whole.arm, level=whole.level)})
         r = row(cardinality.EXPERIMENT, whole.arm, whole.level, records)
         times = (r.ttft_p50_ms, r.per_token_p50_ms, r.e2e_p99_ms)
         lines.append((whole.arm, whole.level, reached, r.requests, whole.validity, *times))
     return table(head, lines)
 
 
-def of_truncation(journal: Journal) -> str:
+def of_truncation(results: Results) -> str:
     """Of each family, the share of repaired documents that validate, and that validate and are not the original."""
-    facts = journal.facts_of(truncation.EXPERIMENT)
+    facts = results.facts_of(truncation.EXPERIMENT)
     families = list(dict.fromkeys(f["family"] for f in facts))
     cuts = sorted({f["cut_percent"] for f in facts})
     shares = {(f["family"], f["cut_percent"]): _shares(f) for f in facts}
@@ -96,9 +96,9 @@ def _shares(fact: dict[str, Any]) -> str:
     return f"{valid / fact['documents']:.2f} / {(valid - same) / fact['documents']:.2f}"
 
 
-def of_probe(journal: Journal) -> str:
+def of_probe(results: Results) -> str:
     """One line per keyword; typed / untyped where they differ."""
-    facts = [f for f in journal.facts_of(probe.EXPERIMENT) if "cell" in f]
+    facts = [f for f in results.facts_of(probe.EXPERIMENT) if "cell" in f]
     arms = list(dict.fromkeys(f["arm"] for f in facts))
     cells = {(f["arm"], f["keyword"], f["typed"]): f["cell"] for f in facts}
     lines = []

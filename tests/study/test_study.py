@@ -7,7 +7,7 @@ import json
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import jsonschema
@@ -17,10 +17,11 @@ from study.client import Client, burst
 from study.families import FAMILIES
 from study.findings import findings
 from study.job import Job, ask, of_families
+from study.lab import Lab
 from study.ladder import Outcome, climb
 from study.probe import Cell
 from study.profiles import PROFILES
-from study.records import Journal, read
+from study.records import Journal, Record, Results, load
 from study.repair import repair
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -139,9 +140,8 @@ def test_every_request_is_in_one_bucket(answer: Any, outcome: Outcome, tmp_path:
     journal = Journal(tmp_path / "requests.jsonl.gz")
     asyncio.run(send(answer, [JOB], journal))
     journal.close()
-    (row,) = read(tmp_path / "requests.jsonl.gz")
-    assert row["outcome"] == outcome.value
-    assert journal.records[0].outcome is outcome
+    assert [record.outcome for record in journal.records] == [outcome]
+    assert load(tmp_path / "requests.jsonl.gz").records == journal.records
 
 
 async def send(answer: Any, jobs: list[Job], journal: Journal) -> None:
@@ -178,11 +178,13 @@ def test_a_report_is_made_of_whatever_ran_and_says_what_did_not(tmp_path: Path) 
     asyncio.run(send(lambda _: GOOD, [JOB], journal))
     cut = served(piece('{"n"', "length"), USAGE, "[DONE]")
     asyncio.run(send(lambda _: cut, [JOB], journal))
+    journal.fact(report.RUN, **report.told_of(PROFILES["ci"], "scripted", 1))
     journal.close()
-    report.write(journal, PROFILES["ci"], "scripted", 1, tmp_path)
-    (row,) = summary.rows(journal, ramp.BURST)
+    kept = load(tmp_path / "requests.jsonl.gz")
+    report.write(kept, tmp_path)
+    (row,) = summary.rows(kept, ramp.BURST)
     assert (row.requests, row.validity, row.truncation) == (2, 1.0, 0.5)
-    told = {f.ids: f for f in findings(journal)}
+    told = {f.ids: f for f in findings(kept)}
     assert told["D97, D99, D107"].verdict == "same"
     assert told["D105, D106"].verdict == "not measured"
     lines = [json.loads(line) for line in (tmp_path / "summary.jsonl").read_text().splitlines()]
@@ -194,3 +196,62 @@ def test_a_report_is_made_of_whatever_ran_and_says_what_did_not(tmp_path: Path) 
 @pytest.mark.parametrize(("failure", "expected"), [(0, 1), (0.04, 1.0416), (0.5, 1.75)])
 def test_attempts_for_a_usable_answer_with_three_at_most(failure: float, expected: float) -> None:
     assert summary.attempts(failure) == pytest.approx(expected)
+
+
+def of_arm(experiment: str, arm: str, count: int, **fields: Any) -> list[Record]:
+    record = Record(
+        experiment, arm, 8, "", 8, Outcome.OK, "", 200, "stop", "", "{}", "", 10, 11, ttft_s=0.1, e2e_s=1.1, at_s=0
+    )
+    return [replace(record, **fields)] * count
+
+
+def verdict(records: list[Record], ids: str) -> str:
+    results = Results()
+    results.records += records
+    return next(f.verdict for f in findings(results) if f.ids.startswith(ids))
+
+
+@pytest.mark.parametrize(
+    ("sent", "lost", "expected"),
+    [
+        (0, 0, "not measured"),
+        (49, 0, "too few requests to tell"),
+        (5249, 0, "too few requests to tell"),
+        (5250, 0, "different"),
+        (49, 1, "same"),
+    ],
+)
+def test_no_loss_is_a_finding_only_over_as_many_requests_as_theirs(sent: int, lost: int, expected: str) -> None:
+    whole = of_arm(ramp.SUSTAINED, "constrained", sent)
+    broken = of_arm(ramp.SUSTAINED, "constrained", lost, outcome=Outcome.TRANSPORT, transport="ReadError")
+    assert verdict(whole + broken, "D100") == expected
+
+
+@pytest.mark.parametrize(
+    ("small", "again", "expected"),
+    [(2.1, 1.1, "same"), (2.1, 2.1, "different"), (1.1, 2.1, "different"), (2.1, None, "not measured")],
+)
+def test_a_small_cache_costs_something_only_where_it_does_against_either_run_at_the_default(
+    small: float, again: float | None, expected: str
+) -> None:
+    ends = {cardinality.DEFAULT: 1.1, cardinality.SMALL: small, cardinality.AGAIN: again}
+    records = [r for arm, end in ends.items() if end for r in of_arm(cardinality.EXPERIMENT, arm, 3, e2e_s=end)]
+    assert verdict(records, "D129") == expected
+
+
+def test_the_tight_budget_asks_the_same_documents_at_each_level() -> None:
+    asked: dict[int, list[Job]] = {}
+
+    class Asked:
+        profile = PROFILES["ci"]
+
+        async def level(self, jobs: list[Job], concurrency: int) -> None:
+            asked[concurrency] = jobs
+
+    asyncio.run(ramp.tight_budget(cast(Lab, Asked())))
+    assert list(asked) == list(PROFILES["ci"].levels)
+    assert len({frozenset(job.messages[0]["content"] for job in jobs) for jobs in asked.values()}) == 1
+    for level, jobs in asked.items():
+        assert len(jobs) >= level
+        assert len({job.index for job in jobs}) == len(jobs)
+        assert len(jobs) % PROFILES["ci"].per_level == 0
