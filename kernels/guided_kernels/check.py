@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from weakref import ref
-
 import torch
 
 from guided_kernels.edits import Edits
@@ -20,25 +17,6 @@ _PARAMS = {"temperature": torch.float32, "top_k": torch.int32, "top_p": torch.fl
 _EDITS = {"row": torch.int64, "token": torch.int64, "value": torch.float32}
 
 
-class _Passed(threading.local):
-    """The tables that this thread's last step found right, and what for: most steps bring the same ones."""
-
-    rows: ref[Rows] | None = None
-    params: ref[SampleParams] | None = None
-    target: tuple[int, torch.device] | None = None
-
-    def has(self, rows: Rows, params: SampleParams, target: tuple[int, torch.device]) -> bool:
-        last_rows, last_params = self.rows, self.params
-        known = last_rows is not None and last_rows() is rows and last_params is not None and last_params() is params
-        return known and self.target == target
-
-    def note(self, rows: Rows, params: SampleParams, target: tuple[int, torch.device]) -> None:
-        self.rows, self.params, self.target = ref(rows), ref(params), target
-
-
-_passed = _Passed()
-
-
 def check(logits: torch.Tensor, rows: Rows, params: SampleParams, top_logprobs: int, edits: Edits | None) -> None:
     """Raises ValueError naming the argument, what it must be and what came."""
     shape, device = logits.shape, logits.device
@@ -48,9 +26,7 @@ def check(logits: torch.Tensor, rows: Rows, params: SampleParams, top_logprobs: 
     most = min(vocab, MAX_TOP_LOGPROBS)
     if not 0 <= top_logprobs <= most:
         raise ValueError(f"top_logprobs must lie from 0 to {most}, got {top_logprobs}")
-    if not _passed.has(rows, params, (num_rows, device)):
-        _check_tables(rows, params, num_rows, device)
-        _passed.note(rows, params, (num_rows, device))
+    _check_tables(rows, params, num_rows, device)
     if edits is not None:
         _expect("edits", edits, _EDITS, (len(edits.row),), device)
 

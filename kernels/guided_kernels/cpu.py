@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 import numpy as np
 import torch
 
-from guided_kernels._cpu_call import EditColumns, standing_call
+from guided_kernels._cpu_call import EditColumns, StepCall
 from guided_kernels._cpu_step import compiled
 from guided_kernels._numba import source_digest
 from guided_kernels.edits import Edits
@@ -36,8 +36,8 @@ def sample(
     num_rows, vocab = logits.shape
     edited = None if edits is None else _by_row(edits, num_rows, vocab)
     result = _blank(num_rows, top_logprobs)
-    call = standing_call(logits, rows, params, top_logprobs, logprobs)
-    outside, _ = _run()(call.address(logits, result, edited))
+    call = StepCall(logits, rows, params, result, edited, logprobs)
+    outside, _ = _run()(call.address)
     if outside >= 0:
         raise ValueError(_complaint(rows, outside))
     return result

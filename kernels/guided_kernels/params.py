@@ -13,7 +13,6 @@ HOTTEST = 1e5
 @dataclass(frozen=True)
 class SampleParams:
     """The draw of every row; all tensors on the device of the logits. Values are not checked: each has a meaning.
-    As with `Rows`, they may be written between steps, while shapes and layouts stay.
 
     temperature: float32[rows]; below GREEDY_BELOW (and NaN): greedy. Above HOTTEST: as HOTTEST.
     top_k: int32[rows]; 0 or less: off. Exactly k tokens stay, equal logits in the order of their ids.

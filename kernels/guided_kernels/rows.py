@@ -16,8 +16,7 @@ MAX_IDS = 1024
 
 @dataclass(frozen=True)
 class Rows:
-    """The constraint of every row of a step; all tensors on the device of the logits. Their values may be
-    written between steps, their shapes and layouts stay: steps that bring the same object don't look at them again.
+    """The constraint of every row of a step; all tensors on the device of the logits.
 
     kind: int32[rows], one of UNCONSTRAINED, BITS, IDS, FORCED.
     index: int32[rows]: unused, row of `bits`, row of `ids`, the token id. Rows may share a row of `bits` or `ids`.

@@ -1,4 +1,4 @@
-"""Steps that bring the same tables as the last one, or nearly: nothing of the last one may show."""
+"""Steps in a row on one thread, or at once on two: nothing of one may show in another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 import torch
 from guided_kernels import reference
-from guided_kernels._cpu_call import standing_call
 from guided_kernels.edits import Edits
 from guided_kernels.params import SampleParams
 from guided_kernels.rows import Rows
@@ -87,16 +86,7 @@ def test_results_of_earlier_steps_stay_as_they_were() -> None:
     assert torch.equal(first.ids, before)
 
 
-def test_a_call_is_kept_for_the_same_tables_only_and_not_over_copies() -> None:
-    logits, rows, law = tables()
-    held = standing_call(logits, rows, law, 0, "none")
-    assert standing_call(logits.clone(), rows, law, 0, "none") is held
-    assert standing_call(logits, replace(rows), law, 0, "none") is not held
-    copied = replace(rows, bits=interleaved(rows.bits))
-    assert standing_call(logits, copied, law, 0, "none") is not standing_call(logits, copied, law, 0, "none")
-
-
-def test_threads_that_share_tables_do_not_share_a_call() -> None:
+def test_threads_that_share_tables_do_not_share_a_scratch() -> None:
     logits, rows, law = tables()
     shares = [logits * sign for sign in (1, -1)]
     want = [reference.sample(share, rows, law).ids for share in shares]
