@@ -40,4 +40,6 @@ def sample(
         return cpu.sample(logits, rows, params, top_logprobs, edits, logprobs)
     from guided_kernels import gpu  # imports triton, which a server on a CPU need not load
 
-    return gpu.sample(logits, rows, params, top_logprobs, edits, logprobs, plan)
+    # the triton compiler launches on the current device, wherever the tensors are
+    with torch.cuda.device_of(logits):
+        return gpu.sample(logits, rows, params, top_logprobs, edits, logprobs, plan)

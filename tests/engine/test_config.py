@@ -57,5 +57,22 @@ def test_p8_to_p17_each_limit_is_a_parameter_and_a_variable(name: str) -> None:
     assert by_variable.limits == replace(Limits(), **{name: 78})
 
 
+@pytest.mark.parametrize(
+    ("asked", "kind", "device_id", "device"),
+    [
+        ("auto", "GPU", "1", "cuda:1"),
+        ("auto", "CPU", "0", "cpu"),
+        ("auto", "MODEL", "0", "auto"),
+        ("cuda:2", "GPU", "1", "cuda:2"),
+        ("cpu", "GPU", "1", "cpu"),
+    ],
+)
+def test_an_instance_is_on_the_device_triton_gives_it_unless_one_is_set(
+    asked: str, kind: str, device_id: str, device: str
+) -> None:
+    config = EngineConfig.load({"device": asked, "max_rows": "4"}, {}).for_instance(kind, device_id)
+    assert (config.device, config.max_rows) == (device, 4)
+
+
 def test_tritons_own_parameters_are_left_to_it() -> None:
     assert EngineConfig.load({"EXECUTION_ENV_PATH": "/venv"}, {}) == EngineConfig()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from guided_grammar.limits import Limits
@@ -19,6 +19,7 @@ class EngineConfig:
     """Zero means "choose": see each field.
 
     model: the embedded default's name, a directory, or a hub id.
+    device: torch's name of one; "auto" is the instance's (`for_instance`), else the first GPU, else the CPU.
     dtype: "auto" is float32 on the CPU and bfloat16 on a GPU.
     max_rows: choices decoded in one step. max_model_len: prompt and answer, 0 for the model's own, at most 4096.
     kv_tokens, kv_bytes: cap on cached tokens over all rows; past it the youngest row waits and is recomputed.
@@ -73,6 +74,14 @@ class EngineConfig:
         config = EngineConfig(**{name: v for name, v in values.items() if name in defaults}, limits=chosen)
         config._check()
         return config
+
+    def for_instance(self, kind: str, device_id: str) -> EngineConfig:
+        """Of an instance that Triton places: kind "GPU" is that GPU, "CPU" the CPU, any other leaves `device` as it is.
+
+        A `device` that is set wins over the instance's.
+        """
+        device = {"GPU": f"cuda:{device_id}", "CPU": "cpu"}.get(kind)
+        return self if device is None or self.device != "auto" else replace(self, device=device)
 
     def _check(self) -> None:
         if self.dtype not in DTYPES:

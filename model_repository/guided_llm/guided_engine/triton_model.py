@@ -47,6 +47,7 @@ class TritonPythonModel:
         parameters = {k: v["string_value"] for k, v in model_config.get("parameters", {}).items()}
         log.log_info(describe())
         config = EngineConfig.load(parameters, os.environ)
+        config = config.for_instance(args["model_instance_kind"], args["model_instance_device_id"])
         self._metrics = TritonMetrics(args["model_instance_name"])
         self._service: Service = Service(config, self._metrics, log.log_error)
         for line in self._service.facts:
