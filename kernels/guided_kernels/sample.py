@@ -41,5 +41,5 @@ def sample(
     from guided_kernels import gpu  # imports triton, which a server on a CPU need not load
 
     # the triton compiler launches on the current device, wherever the tensors are
-    with torch.cuda.device_of(logits):
+    with torch.cuda.device(logits.get_device()):
         return gpu.sample(logits, rows, params, top_logprobs, edits, logprobs, plan)
