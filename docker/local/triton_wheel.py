@@ -44,10 +44,6 @@ class TritonWheel:
         return self.root / "bin" / "tritonserver"
 
     @property
-    def perf_analyzer(self) -> Path:
-        return self.root / "bin" / "perf_analyzer"
-
-    @property
     def stub(self) -> Path:
         return self.root / "python_backend_stubs" / _TAG / "triton_python_backend_stub"
 

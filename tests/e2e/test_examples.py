@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -49,6 +50,7 @@ def test_the_curl_example_shows_an_answer_and_a_refusal(stack: RunningStack) -> 
 
 
 def test_the_page_lists_every_example() -> None:
-    page = (EXAMPLES / "README.md").read_text()
-    listed = {name for name in os.listdir(EXAMPLES) if f"| `{name}` |" in page}
-    assert listed == {*PROGRAMS, "curl.sh"} | {p.name for p in EXAMPLES.glob("agent_*.py")}
+    listed = set(re.findall(r"^\| `(.+?)` \|", (EXAMPLES / "README.md").read_text(), re.MULTILINE))
+    programs = {path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".sh")}
+    tested = {*PROGRAMS, "curl.sh"} | {path.name for path in EXAMPLES.glob("agent_*.py")}
+    assert listed == programs == tested

@@ -272,11 +272,6 @@ def encode_events(events: list[Event]) -> dict[str, NDArray[Any]]:
     return {TEXT_OUTPUT: _strings(text), EVENT: _strings(*(e.to_json() for e in events))}
 
 
-def decode_events(tensor: NDArray[Any]) -> list[Event]:
-    """Events of one response's `event` tensor."""
-    return [Event.from_json(item.decode()) for item in tensor.reshape(-1)]
-
-
 def _strings(*texts: str) -> NDArray[Any]:
     return np.array([t.encode("utf-8", "replace") for t in texts], dtype=np.object_)
 
