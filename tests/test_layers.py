@@ -56,7 +56,9 @@ def test_only_the_mask_rooms_import_xgrammar_or_torch(path: Path) -> None:
     assert bool(heavy) is (room in XGRAMMAR_ROOMS)
 
 
-@pytest.mark.parametrize("module", ["guided_grammar.spec", "guided_grammar.compiler", "guided_engine.protocol", "guided_frontend.app"])
+@pytest.mark.parametrize(
+    "module", ["guided_grammar.spec", "guided_grammar.compiler", "guided_engine.protocol", "guided_frontend.app"]
+)
 def test_the_frontends_imports_load_neither_torch_nor_xgrammar(module: str) -> None:
     code = f"import sys, {module}; sys.exit(bool({{'torch', 'xgrammar', 'triton'}} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

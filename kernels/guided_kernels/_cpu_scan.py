@@ -35,8 +35,7 @@ def scan(source: Source, scratch: Scratch, scale: Any) -> tuple[Any, Any, bool]:
         scratch.tile_max[tile], scratch.tile_sum[tile] = NEG_INF, 0.0
         if is_empty(source, tile):
             continue
-        part = part_of(scratch.x, tile, source.size)
-        load(source, tile * TILE, part)
+        part = _loaded(source, scratch, tile)
         high, broken = extremes(part)
         bad |= broken
         scratch.tile_max[tile] = high
@@ -60,9 +59,7 @@ def scan_peaks(source: Source, scratch: Scratch) -> tuple[Any, bool]:
         if is_plain(source, tile):
             high, broken = plain_peak(source, tile)
         else:
-            part = part_of(scratch.x, tile, source.size)
-            load(source, tile * TILE, part)
-            high, broken = extremes(part)
+            high, broken = extremes(_loaded(source, scratch, tile))
         bad |= broken
         scratch.tile_max[tile] = high
         best = max(best, high)
@@ -70,12 +67,19 @@ def scan_peaks(source: Source, scratch: Scratch) -> tuple[Any, bool]:
 
 
 @jit
+def _loaded(source: Source, scratch: Scratch, tile: int) -> Any:
+    """The tile's share of scratch.x, with its logits."""
+    part = part_of(scratch.x, tile, source.size)
+    load(source, tile * TILE, part)
+    return part
+
+
+@jit
 def first_best(source: Source, scratch: Scratch, best: Any) -> int:
     """The first position that holds the best logit, after `scan_peaks`."""
     for tile in range(num_tiles(source.size)):
         if scratch.tile_max[tile] == best:
-            part = part_of(scratch.x, tile, source.size)
-            load(source, tile * TILE, part)
+            part = _loaded(source, scratch, tile)
             for i in range(len(part)):
                 if part[i] == best:
                     return tile * TILE + i

@@ -9,10 +9,10 @@ import numpy as np
 
 from guided_kernels._cpu_arguments import CONSTRAINED, RAW, Out, Scratch, Step, call_at, out_of, scratch_of, step_of
 from guided_kernels._cpu_filter import draw_filtered
+from guided_kernels._cpu_ids import list_ids
 from guided_kernels._cpu_scan import draw, first_best, likeliest, scan, scan_peaks
 from guided_kernels._cpu_tile import Source
 from guided_kernels._numba import LOG2E, NEG_INF, cached_jit, jit, uniform
-from guided_kernels.classify import list_ids
 from guided_kernels.params import GREEDY_BELOW, HOTTEST
 from guided_kernels.rows import BITS, FORCED, IDS, MAX_IDS
 from guided_kernels.sampled import NOT_A_NUMBER, NOTHING_ALLOWED, OK

@@ -38,7 +38,7 @@ def cached_jit(function: F) -> F:
 
 def source_digest() -> int:
     """A number that changes with any file that the compiled step is made of."""
-    parts = ("_numba", "_cpu_*", "classify", "params", "rows", "sampled")
+    parts = ("_numba", "_cpu_*", "params", "rows", "sampled")
     files = sorted(file for part in parts for file in Path(__file__).parent.glob(f"{part}.py"))
     return int.from_bytes(sha256(b"".join(f.read_bytes() for f in files)).digest()[:7], "little")
 

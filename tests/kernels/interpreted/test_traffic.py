@@ -15,10 +15,8 @@ import numpy as np
 import pytest
 import torch
 from guided_kernels import gpu
-from guided_kernels.classify import rows_of
 from guided_kernels.plan import Plan
-from guided_kernels.rows import BITS, IDS, Rows
-from guided_testing.kernel_cases import params
+from guided_testing.kernel_cases import bits_rows, ids_rows, params
 from triton.runtime.interpreter import InterpreterBuilder
 
 SECTOR = 32
@@ -101,11 +99,10 @@ def test_masks_in_place_write_the_barred_sectors_and_read_nothing(
 def test_a_bits_row_reads_the_words_that_allow_something_and_a_listed_row_its_sectors(
     dense: bool, dtype: torch.dtype
 ) -> None:
-    words, allowed = real_mask("tekken", dense)
+    _, allowed = real_mask("tekken", dense)
     logits = aligned(len(allowed), dtype)
     per_sector = SECTOR // logits.element_size()
-    rows = rows_of(words.numpy(), np.array([True]), len(allowed))
-    assert rows.kind.item() == (BITS if dense else IDS)
+    rows = bits_rows(allowed[None]) if dense else ids_rows([allowed.nonzero()[:, 0].tolist()])
     with counted(logits) as traffic:
         gpu.sample(logits, rows, params(1), logprobs="none", plan=UNFILTERED)
     assert traffic.written == set()
@@ -117,10 +114,9 @@ def test_a_bits_row_reads_the_words_that_allow_something_and_a_listed_row_its_se
 
 
 def test_a_short_bits_row_reads_no_word_that_allows_nothing() -> None:
-    words, allowed = real_mask("tekken", dense=False)
+    _, allowed = real_mask("tekken", dense=False)
     logits = aligned(len(allowed), torch.float32)
-    zero = torch.zeros(1, dtype=torch.int32)
-    rows = Rows(zero + BITS, zero, words, torch.zeros(0, 1024, dtype=torch.int32), zero[:0])
+    rows = bits_rows(allowed[None])
     with counted(logits) as traffic:
         gpu.sample(logits, rows, params(1), logprobs="none", plan=UNFILTERED)
     assert traffic.read == {word * 4 + part for word in sectors(allowed, 32) for part in range(4)}

@@ -3,25 +3,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from guided_kernels import reference
-from guided_kernels.classify import list_ids, rows_of
-from guided_kernels.rows import BITS, FORCED, IDS, MAX_IDS, UNCONSTRAINED
+from guided_kernels._cpu_ids import list_ids
+from guided_kernels.rows import MAX_IDS
 from guided_testing.kernel_cases import MASK_KINDS, mask, packed
 
 
 @pytest.mark.parametrize("vocab", [1, 32, 33, 1000, 1024, 1025, 70_001])
 @pytest.mark.parametrize("kind", MASK_KINDS)
-def test_rows_of_allows_exactly_what_the_bits_allow(kind: str, vocab: int) -> None:
-    allowed = mask(kind, vocab, torch.Generator().manual_seed(vocab))[None]
-    rows = rows_of(packed(allowed).numpy(), np.array([True]), vocab)
-    count = int(allowed.sum())
-    assert rows.kind.item() == (FORCED if count == 1 else IDS if count <= MAX_IDS else BITS)
-    assert torch.equal(reference.allowed_tokens(rows, vocab), allowed)
-
-
-def test_a_row_that_is_not_constrained_is_free_whatever_its_bits() -> None:
-    rows = rows_of(np.zeros((2, 1), np.int32), np.array([False, True]), 20)
-    assert rows.kind.tolist() == [UNCONSTRAINED, IDS] and rows.num_ids.tolist() == [0, 0]
+def test_exactly_what_the_bits_allow_is_listed_or_nothing(kind: str, vocab: int) -> None:
+    allowed = mask(kind, vocab, torch.Generator().manual_seed(vocab))
+    ids = np.zeros(MAX_IDS, np.int32)
+    found = list_ids(packed(allowed[None]).numpy()[0], vocab, ids)
+    wanted = allowed.nonzero()[:, 0].tolist()
+    assert (found == -1) if len(wanted) > MAX_IDS else (ids[:found].tolist() == wanted)
 
 
 @pytest.mark.parametrize(("allowed", "capacity", "found"), [(8, 8, 8), (9, 8, -1), (0, 8, 0), (0, 0, 0), (1, 0, -1)])
