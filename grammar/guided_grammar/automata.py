@@ -45,10 +45,15 @@ class Dfa:
         default, others = self._maps[state]
         return others.get(self.alphabet.atom(code), default)
 
-    def contains(self, text: str) -> bool:
+    def reached(self, text: str) -> int:
+        """The state after `text`, -1 if no text of the language begins with it."""
         state = 0
         for char in text:
             state = self.step(state, ord(char))
+        return state
+
+    def contains(self, text: str) -> bool:
+        state = self.reached(text)
         return state != DEAD and self.accepting[state]
 
     @cached_property
@@ -78,6 +83,15 @@ class Dfa:
         """Live successors of every state."""
         found = ({default, *(target for _, target in others)} for default, others in self.rows)
         return tuple(frozenset(targets - {DEAD}) for targets in found)
+
+    def rest(self, state: int, budget: Budget) -> Dfa:
+        """What may follow a text that leads to `state`."""
+        budget.spend(self.num_edges)
+        order = [state, *(other for other in range(self.num_states) if other != state)]
+        moved = {old: new for new, old in enumerate(order)} | {DEAD: DEAD}
+        rows = ((moved[default], tuple((atom, moved[t]) for atom, t in others)) for default, others in self.rows)
+        listed = list(rows)
+        return make(self.alphabet, [listed[old] for old in order], [self.accepting[old] for old in order], budget)
 
     def is_finite(self) -> bool:
         return self.max_length() is not None

@@ -67,14 +67,21 @@ _UNRESERVED, _DELIMITERS = "A-Za-z0-9._~-", "!$&'()*+,;="
 
 
 class _Resource:
-    """URI references, with `wide` and `private` characters those of IRIs."""
+    """URI references, with `wide` and `private` characters those of IRIs.
+
+    host, path, fragment, query: the characters, but for `%`, of a host name, of a path with its slashes, and so on.
+    """
 
     def __init__(self, wide: str, private: str) -> None:
-        name = f"(?:[{wide}{_DELIMITERS}{_UNRESERVED}]|{_ESCAPED})"
+        self.host = f"{wide}{_DELIMITERS}{_UNRESERVED}"
+        self.path = f":@/{self.host}"
+        self.fragment = f"?{self.path}"
+        self.query = f"{private}{self.fragment}"
+        name = f"(?:[{self.host}]|{_ESCAPED})"
         user = f"(?:[:{wide}{_DELIMITERS}{_UNRESERVED}]|{_ESCAPED})"
         part = f"(?:[:@{wide}{_DELIMITERS}{_UNRESERVED}]|{_ESCAPED})"
-        tail = f"(?:[:@/?{wide}{_DELIMITERS}{_UNRESERVED}]|{_ESCAPED})"
-        query = f"(?:[:@/?{wide}{private}{_DELIMITERS}{_UNRESERVED}]|{_ESCAPED})"
+        tail = f"(?:[{self.fragment}]|{_ESCAPED})"
+        query = f"(?:[{self.query}]|{_ESCAPED})"
         first = f"(?:[@{wide}{_DELIMITERS}{_UNRESERVED}]|{_ESCAPED})"
         future = f"[Vv][0-9A-Fa-f]+\\.[:{_DELIMITERS}{_UNRESERVED}]+"
         host = _any_of(rf"\[(?:{_IPV6}|{future})\]", f"{name}*")
@@ -88,22 +95,41 @@ class _Resource:
 
 
 _URI, _IRI = _Resource("", ""), _Resource(_UCS, _PRIVATE)
+RESOURCES = {"uri": _URI, "uri-reference": _URI, "iri": _IRI, "iri-reference": _IRI}
 
 # RFC 6570, without the operators that it reserves for extensions.
 _VARIABLE = rf"(?:[A-Za-z0-9_]|{_ESCAPED})(?:\.?(?:[A-Za-z0-9_]|{_ESCAPED}))*(?::[1-9][0-9]{{0,3}}|\*)?"
 _TEMPLATE_TEXT = rf"[!#$&'(-;=?-\[\]_a-z~{_UCS}{_PRIVATE}]"
 _TEMPLATE = rf"(?:{_TEMPLATE_TEXT}|{_ESCAPED}|\{{[+#./;?&]?{_VARIABLE}(?:,{_VARIABLE})*\}})*"
 
+# RFC 1123, RFC 1035.
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+HOSTNAME = rf"{_LABEL}(?:\.{_LABEL})*"
+HOSTNAME_LENGTH = 253
+RESERVED = r"(?:[^@]*\.)?[^.@]{2}--[^@]*"
+"""Host names with a label that RFC 5890 reserves, `xn--` among them: which of them are valid is no regular language."""
+
 # RFC 5321; RFC 6531 adds characters beyond ASCII. Address literals: IPv4 and IPv6, the only registered ones.
-_LABEL = "(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)"
-_WIDE_LABEL = r"(?:[\p{L}\p{Nd}](?:[\p{L}\p{M}\p{Nd}-]*[\p{L}\p{M}\p{Nd}])?)"
-_LITERAL = rf"\[(?:{_IPV4}|IPv6:{_IPV6})\]"
+LITERAL = rf"(?:{_IPV4}|IPv6:{_IPV6})\]"
+ATOM, QUOTED = "A-Za-z0-9!#$%&'*+/=?^_`{|}~-", r" !#-;=?-\[\]-~"
+ANY_WIDE = r"\u0080-\u{10ffff}"
+WIDE_LABEL = r"a-z0-9\u00df-\u00f6\u00f8-\u00ff\u03ac-\u03ce\u0430-\u045f\u3041-\u3096\u4e00-\u9fa5\uac00-\ud7a3"
+"""What IDNA allows everywhere in a label, of scripts written from left to right."""
 
 
 def _email(wide: str, label: str) -> str:
-    atom = f"[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~{wide}-]+"
-    quoted = rf'"(?:[ !#-\[\]-~{wide}]|\\[ -~])*"'
-    return rf"(?:{atom}(?:\.{atom})*|{quoted})@(?:{label}(?:\.{label})*|{_LITERAL})"
+    atom, quoted = f"[{wide}{ATOM}]+", rf'"[{wide}{QUOTED}]*"'
+    return rf"(?:{atom}(?:\.{atom})*|{quoted})@(?:{label}(?:\.{label})*|\[{LITERAL})"
+
+
+EMAIL_LENGTH = 254
+EMAIL_RESERVED = rf"[\s\S]*@{RESERVED}"
+_THREE_LABELS = r"(?:[^.@]*\.){0,2}[^.@]*"
+EMAIL_BOUNDS = {
+    "email": r'(?:[^"@]{1,64}|"[^"]{0,62}")@[\s\S]*',
+    "idn-email": rf'(?:[.{ATOM}]{{1,64}}|"[{QUOTED}]{{0,62}}"|[^"@]{{1,16}}|"[^"]{{0,14}}")@(?:[!-~]*|{_THREE_LABELS})',
+}
+"""At most 64 octets stand before the `@` (a character beyond ASCII may take four), and 253 after it (a label 63)."""
 
 
 _POINTER = "(?:/(?:[^~/]|~[01])*)*"
@@ -144,7 +170,7 @@ PATTERNS = {
     "iri-reference": _IRI.reference,
     "uri-template": _TEMPLATE,
     "email": _email("", _LABEL),
-    "idn-email": _email(r"\u0080-\u{10ffff}", _any_of(_LABEL, _WIDE_LABEL)),
+    "idn-email": _email(ANY_WIDE, _any_of(_LABEL, f"[{WIDE_LABEL}]{{1,10}}")),
     "json-pointer": _POINTER,
     "relative-json-pointer": f"(?:0|[1-9][0-9]*)(?:#|{_POINTER})",
     "regex": _regex(1),
@@ -155,13 +181,8 @@ _LEAP_ANYWHERE = _any_of(_TIME, f"{_HOUR}:{_SIXTY}:60{_FRACTION}{_OFFSET}")
 WIDER = {
     "time": _LEAP_ANYWHERE,
     "date-time": f"{_DATE}[Tt]{_LEAP_ANYWHERE}",
+    "email": r"[\s\S]*@[\s\S]*",
     "idn-email": r"[\s\S]*@[\s\S]*",
     "regex": r"[\s\S]*",
 }
 """A superset of every format that `PATTERNS` only has a part of; what its negation excludes."""
-
-_HOST_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-HOSTNAME = rf"{_HOST_LABEL}(?:\.{_HOST_LABEL})*"
-HOSTNAME_LENGTH = 253
-PUNYCODE = r"(?:[\s\S]*\.)?[Xx][Nn]--[\s\S]*"
-"""Host names with a label `xn--`: which of them are valid is no regular language."""

@@ -115,7 +115,8 @@ class Strings:
         """The strings of a format in `KNOWN_FORMATS`. Raises UnsupportedConstraint for one that is not enforced."""
         found = formats.language(name, path)
         budget.spend(found.dfa.num_edges, "format", path)
-        pieces, wider = (_simplified([Piece(dfa, 0, found.high)]) for dfa in (found.dfa, found.wider))
+        pieces = _simplified([Piece(found.dfa, 0, found.high)])
+        wider = _simplified([Piece(found.wider, 0, found.wider_high)])
         return Strings(pieces, None if wider == pieces else wider)
 
     @property
@@ -227,7 +228,7 @@ def _joined(kept: list[Piece], new: Piece) -> list[Piece]:
 
 def _emit_piece(piece: Piece, rules: Rules, budget: Budget) -> Expr:
     dfa = piece.dfa
-    shaped = formats.shape(dfa, piece.high, rules) if piece.low == 0 else None
+    shaped = formats.shape(dfa, piece.low, piece.high, rules)
     if shaped is not None:
         return shaped
     if dfa.num_states == 1 and len(dfa.edges[0]) == 1:
@@ -238,6 +239,9 @@ def _emit_piece(piece: Piece, rules: Rules, budget: Budget) -> Expr:
     if listed is not None:
         return alt(*(quoted(value) for value in listed if piece.contains(value)))
     if piece.high is not None and _is_large(dfa, piece.high):
+        begun = formats.begun_shape(dfa, piece.low, piece.high, rules, budget)
+        if begun is not None:
+            return begun
         least = Piece(formats.common(dfa), piece.low).materialised(budget)
         found = coarse(least, piece.high, _WRITER, rules, budget)
         if found != NOTHING:
