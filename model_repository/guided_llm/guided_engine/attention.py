@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from transformers import AttentionInterface
 
-from guided_engine.kv_cache import KVCache
+from guided_engine.kv_cache import KVCache, LayerSlots
 from guided_engine.transfer import on_device
 
 NAME = "guided_slots"
@@ -134,40 +134,63 @@ def attend(
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """query [1, heads, T, dim], key and value [1, kv heads, T, dim] -> [1, T, heads, dim], as transformers wants it."""
-    step, shape = guided_step, guided_step.cache.shape
-    slots, window = step.cache.layers[module.layer_idx], sliding_window or 0
+    step, window = guided_step, sliding_window or 0
+    slots = step.cache.layers[module.layer_idx]
     slots.write(step.where, key[0], value[0])
-    tokens, rows, width = query[0].transpose(0, 1), *step.gather.shape
+    how = _How(slots, window, scaling, softcap)
+    tokens = query[0].transpose(0, 1)
+    mixed = _short_rows(step, tokens, how)
+    if step.is_decode:
+        spare = mixed[-1:].expand(step.num_spare, -1, -1)
+        return (torch.cat((mixed, spare)) if step.num_spare else mixed)[None], None
+    out = torch.empty_like(tokens)
+    out[step.gather.view(-1)] = mixed
+    for long in step.longs:
+        out[long.start : long.stop] = _long_row(step, tokens, long, how)
+    if step.num_spare:
+        out[-step.num_spare :] = out[-step.num_spare - 1]
+    return out[None], None
+
+
+@dataclass(frozen=True)
+class _How:
+    """One layer's cache, and how it attends."""
+
+    slots: LayerSlots
+    window: int
+    scale: float | None
+    softcap: float | None
+
+
+def _short_rows(step: Step, tokens: torch.Tensor, how: _How) -> torch.Tensor:
+    """[T, heads, dim] -> [n * q, heads, dim], the tokens of `step.gather` in its order."""
+    shape, (rows, width) = step.cache.shape, step.gather.shape
     # heads that share keys become queries of one head, so that keys are read once
     short = tokens[:rows] if step.is_decode else tokens[step.gather.view(-1)]
     short = short.reshape(rows, width, shape.heads, -1, shape.head_dim)
     group = short.shape[3]
     short = short[:, 0] if width == 1 else short.permute(0, 2, 3, 1, 4).reshape(rows, shape.heads, group * width, -1)
-    k, v = (part[:rows, : step.max_end].transpose(1, 2) for part in (slots.keys, slots.values))
+    k, v = (part[:rows, : step.max_end].transpose(1, 2) for part in (how.slots.keys, how.slots.values))
     if missing := step.num_missing(group * width):
         short = F.pad(short, (0, 0, 0, missing))
-    mixed = _mix(short, k, v, step.group_mask(window, group), scaling, softcap)[:, :, : group * width]
-    if step.is_decode:
-        mixed = mixed.reshape(rows, *tokens.shape[1:])
-        return torch.cat((mixed, mixed[-1:].expand(step.num_spare, -1, -1)))[None] if step.num_spare else mixed[
-            None
-        ], None
-    mixed = mixed.reshape(rows, shape.heads, group, width, -1).permute(0, 3, 1, 2, 4).reshape(-1, *tokens.shape[1:])
-    out = torch.empty_like(tokens)
-    out[step.gather.view(-1)] = mixed
-    for long in step.longs:
-        end = -(-long.end // KEY_BLOCK) * KEY_BLOCK if step.multiple > 1 else long.end
-        k, v = (part[long.slot, :end].transpose(0, 1)[None] for part in (slots.keys, slots.values))
-        seen = F.pad(_causal(long, window, tokens.device), (0, end - long.end))
-        asked = query[:, :, long.start : long.stop]
-        if step.multiple > 1:
-            # the grouping of short chunks, as torch may compute heads that share keys in another way
-            seen, asked = seen.repeat(1, 1, group, 1), asked.reshape(1, shape.heads, -1, shape.head_dim)
-        mixed = _mix(asked, k, v, seen, scaling, softcap).reshape(1, -1, long.stop - long.start, shape.head_dim)
-        out[long.start : long.stop] = mixed[0].transpose(0, 1)
-    if step.num_spare:
-        out[-step.num_spare :] = out[-step.num_spare - 1]
-    return out[None], None
+    mixed = _mix(short, k, v, step.group_mask(how.window, group), how)[:, :, : group * width]
+    if width == 1:
+        return mixed.reshape(rows, *tokens.shape[1:])
+    return mixed.reshape(rows, shape.heads, group, width, -1).permute(0, 3, 1, 2, 4).reshape(-1, *tokens.shape[1:])
+
+
+def _long_row(step: Step, tokens: torch.Tensor, long: Long, how: _How) -> torch.Tensor:
+    """[T, heads, dim] -> [tokens of the row, heads, dim]."""
+    shape, size = step.cache.shape, long.stop - long.start
+    end = -(-long.end // KEY_BLOCK) * KEY_BLOCK if step.multiple > 1 else long.end
+    k, v = (part[long.slot, :end].transpose(0, 1)[None] for part in (how.slots.keys, how.slots.values))
+    seen = F.pad(_causal(long, how.window, tokens.device), (0, end - long.end))
+    asked = tokens[long.start : long.stop].transpose(0, 1)[None]
+    if step.multiple > 1:
+        # the grouping of short chunks, as torch may compute heads that share keys in another way
+        group = tokens.shape[1] // shape.heads
+        seen, asked = seen.repeat(1, 1, group, 1), asked.reshape(1, shape.heads, -1, shape.head_dim)
+    return _mix(asked, k, v, seen, how).reshape(1, -1, size, shape.head_dim)[0].transpose(0, 1)
 
 
 def _causal(long: Long, window: int, device: torch.device) -> torch.Tensor:
@@ -182,10 +205,10 @@ def _mix(
     key: torch.Tensor,
     value: torch.Tensor,
     seen: torch.Tensor,
-    scale: float | None,
-    softcap: float | None,
+    how: _How,
 ) -> torch.Tensor:
     """softmax(scale * q.k, over what is seen) . v; capped by softcap * tanh(x / softcap) where a model asks for it."""
+    scale, softcap = how.scale, how.softcap
     if softcap is None:
         return F.scaled_dot_product_attention(query, key, value, attn_mask=seen, scale=scale, enable_gqa=True)
     group = query.shape[1] // key.shape[1]

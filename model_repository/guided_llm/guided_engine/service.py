@@ -15,7 +15,8 @@ from guided_engine.config import EngineConfig
 from guided_engine.engine import Engine
 from guided_engine.grammars import Grammars
 from guided_engine.intake import Intake
-from guided_engine.loading import load, plan_cache
+from guided_engine.kv_cache import CacheShape
+from guided_engine.loading import Loaded, load, plan_cache
 from guided_engine.metrics import Backend, Metrics
 from guided_engine.responder import Outbox, Reply
 from guided_engine.runner import Runner
@@ -39,8 +40,8 @@ class Service:
         shape = plan_cache(config, loaded)
         runner = Runner(loaded.model, shape, loaded.dtype, config.batch_invariant)
         started = time.monotonic()
-        self._specs = CompilePool(config.limits, config.grammar_workers)
         vocabulary = loaded.tokenizer.vocabulary
+        self._specs = CompilePool(config.limits, config.grammar_workers)
         # one that is lost reads the vocabulary again, which takes seconds: another must be there for everybody else
         self._proofs = Prover(vocabulary, config.limits, max(2, config.grammar_workers))
         self._grammars = Grammars(
@@ -48,33 +49,15 @@ class Service:
         )
         # starts the workers and reads the vocabulary now instead of inside the first request, too
         prove(self._grammars, loaded.tokenizer)
-        grammar_ms = (time.monotonic() - started) * 1000
-        started = time.monotonic()
+        proven = time.monotonic()
         prepare(runner.vocab_size, loaded.dtype, runner.cache.device)
-        sampler_ms = (time.monotonic() - started) * 1000
+        self.facts = _facts(config, loaded, shape, proven - started, time.monotonic() - proven)
         metrics = Metrics(backend, lambda: self._grammars.stats)
         scheduler = Scheduler(runner.cache, config.step_tokens, config.queue_seconds, config.prefix_cache)
         self._engine = Engine(scheduler, runner, self._grammars, config.queue_size, metrics, report)
-        self._intake = Intake(
-            self._engine,
-            loaded.tokenizer,
-            self._grammars,
-            metrics,
-            max_len=min(shape.max_len, shape.tokens),
-            max_choices=shape.rows,
-            stop_ids=loaded.stop_ids,
-            max_pending=config.queue_size,
-            jump_forward=config.jump_forward,
-        )
+        self._intake = _intake(self._engine, loaded, self._grammars, metrics, config, shape)
         self._outboxes = [Outbox(report) for _ in range(_OUTBOXES)]
         self._num_accepted = 0
-        self.facts = (
-            f"model {loaded.path} on {loaded.device}, weights {config.dtype} as {loaded.dtype},"
-            f" {torch.get_num_threads()} threads",
-            f"{shape.rows} rows of {shape.max_len} tokens, cache for {shape.tokens} tokens",
-            f"Grammar engine ready in {grammar_ms:.0f} ms",
-            f"Sampler ready in {sampler_ms:.0f} ms",
-        )
         self._engine.start()
 
     @property
@@ -97,3 +80,31 @@ class Service:
         self._engine.stop(timeout)
         for outbox in self._outboxes:
             outbox.stop(timeout)
+
+
+def _intake(
+    engine: Engine, loaded: Loaded, grammars: Grammars, metrics: Metrics, config: EngineConfig, shape: CacheShape
+) -> Intake:
+    return Intake(
+        engine,
+        loaded.tokenizer,
+        grammars,
+        metrics,
+        max_len=min(shape.max_len, shape.tokens),
+        max_choices=shape.rows,
+        stop_ids=loaded.stop_ids,
+        max_pending=config.queue_size,
+        jump_forward=config.jump_forward,
+    )
+
+
+def _facts(
+    config: EngineConfig, loaded: Loaded, shape: CacheShape, grammar_seconds: float, sampler_seconds: float
+) -> tuple[str, ...]:
+    return (
+        f"model {loaded.path} on {loaded.device}, weights {config.dtype} as {loaded.dtype},"
+        f" {torch.get_num_threads()} threads",
+        f"{shape.rows} rows of {shape.max_len} tokens, cache for {shape.tokens} tokens",
+        f"Grammar engine ready in {grammar_seconds * 1000:.0f} ms",
+        f"Sampler ready in {sampler_seconds * 1000:.0f} ms",
+    )
