@@ -24,6 +24,7 @@ SCHEMA = {
     "type": "object",
     "properties": {"mood": {"enum": ["🙂", "🙁"]}, "n": {"type": "integer"}},
     "required": ["mood", "n"],
+    "additionalProperties": False,  # short answers: without GUIDED_BATCH_INVARIANT a long one may round otherwise
 }
 MIXED: dict[str, dict[str, Any]] = {
     "free": {"max_tokens": 24},
