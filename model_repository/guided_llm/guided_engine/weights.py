@@ -27,7 +27,7 @@ def resolve(model: str) -> str:
         return str(Path(model).resolve()) if Path(model).is_dir() else model
     target = cache_folder() / DEFAULT_MODEL
     if not target.is_dir():
-        _convert(_gguf(), target)
+        _convert(embedded_gguf(), target)
     return str(target)
 
 
@@ -36,7 +36,8 @@ def cache_folder() -> Path:
     return Path(os.environ.get("GUIDED_CACHE") or Path.home() / ".cache" / "triton-guided")
 
 
-def _gguf() -> Path:
+def embedded_gguf() -> Path:
+    """The file of the default model as its package brings it; FileNotFoundError where that is not installed."""
     # find_spec, not import: the package's own code needs llama.cpp, which nothing here uses
     spec = importlib.util.find_spec(_PACKAGE)
     found = Path(spec.origin).parent / _FILE if spec and spec.origin else None
