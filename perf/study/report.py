@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -53,53 +54,57 @@ def write(results: Results, folder: Path) -> None:
 
 
 def _markdown(results: Results, told: dict[str, Any]) -> str:
-    return (
-        "\n\n".join(
-            (
-                "# The reliability study on this stack",
-                _heading(told),
-                "## Findings: theirs and ours",
-                tables.of_findings(results),
-                _LIMITS,
-                "## Burst ramp",
-                "![validity by concurrency](load.svg)",
-                tables.of_rows(results, ramp.BURST),
-                tables.of_server(results, ramp.BURST),
-                "## Sustained, past the batch capacity; with and without a connection pool",
-                tables.of_rows(results, ramp.SUSTAINED),
-                tables.of_server(results, ramp.SUSTAINED),
-                "## A budget that is too small for some answers",
-                f"{ramp.TIGHT_TOKENS} tokens, temperature 0, the same documents at each level.",
-                tables.of_rows(results, ramp.TIGHT),
-                "## What a constraint costs per token",
-                "![time per token](pace.svg)",
-                tables.of_rows(results, pace.EXPERIMENT),
-                "Milliseconds of an engine step by stage:",
-                tables.of_split(results, pace.EXPERIMENT),
-                "## Many schemas, and a grammar cache that is too small",
-                "![time per token by schemas](cardinality.svg)",
-                tables.of_cardinality(results),
-                tables.of_server(results, cardinality.EXPERIMENT),
-                "## Preemption forced while constrained",
-                tables.of_rows(results, pressure.EXPERIMENT),
-                tables.of_server(results, pressure.EXPERIMENT),
-                "## Conversations",
-                tables.of_rows(results, agents.TWO),
-                tables.of_rows(results, agents.FIVE),
-                "## Keyword grid",
-                _GRID,
-                tables.of_probe(results),
-                tables.of_rows(results, probe.EXPERIMENT),
-                "## Repairing what was cut",
-                "![repaired, valid and wrong](repair.svg)",
-                "Share of documents whose repair validates / validates and is not the original.",
-                tables.of_truncation(results),
-                "## Cost of retries",
-                tables.of_cost(),
-            )
-        )
-        + "\n"
-    )
+    head = ("# The reliability study on this stack", _heading(told), "## Findings: theirs and ours")
+    sections = (part for section in (_load, _pace, _schemas, _offline) for part in section(results))
+    return "\n\n".join((*head, tables.of_findings(results), _LIMITS, *sections)) + "\n"
+
+
+def _load(results: Results) -> Iterator[str]:
+    yield "## Burst ramp"
+    yield "![validity by concurrency](load.svg)"
+    yield from _tables(results, ramp.BURST)
+    yield "## Sustained, past the batch capacity; with and without a connection pool"
+    yield from _tables(results, ramp.SUSTAINED)
+    yield "## A budget that is too small for some answers"
+    yield f"{ramp.TIGHT_TOKENS} tokens, temperature 0, the same documents at each level."
+    yield tables.of_rows(results, ramp.TIGHT)
+
+
+def _pace(results: Results) -> Iterator[str]:
+    yield "## What a constraint costs per token"
+    yield "![time per token](pace.svg)"
+    yield tables.of_rows(results, pace.EXPERIMENT)
+    yield "Milliseconds of an engine step by stage:"
+    yield tables.of_split(results, pace.EXPERIMENT)
+
+
+def _schemas(results: Results) -> Iterator[str]:
+    yield "## Many schemas, and a grammar cache that is too small"
+    yield "![time per token by schemas](cardinality.svg)"
+    yield tables.of_cardinality(results)
+    yield tables.of_server(results, cardinality.EXPERIMENT)
+    yield "## Preemption forced while constrained"
+    yield from _tables(results, pressure.EXPERIMENT)
+    yield "## Conversations"
+    yield tables.of_rows(results, agents.TWO)
+    yield tables.of_rows(results, agents.FIVE)
+
+
+def _offline(results: Results) -> Iterator[str]:
+    yield "## Keyword grid"
+    yield _GRID
+    yield tables.of_probe(results)
+    yield tables.of_rows(results, probe.EXPERIMENT)
+    yield "## Repairing what was cut"
+    yield "![repaired, valid and wrong](repair.svg)"
+    yield "Share of documents whose repair validates / validates and is not the original."
+    yield tables.of_truncation(results)
+    yield "## Cost of retries"
+    yield tables.of_cost()
+
+
+def _tables(results: Results, experiment: str) -> tuple[str, str]:
+    return tables.of_rows(results, experiment), tables.of_server(results, experiment)
 
 
 def _heading(told: dict[str, Any]) -> str:
