@@ -13,7 +13,7 @@ from study.lab import Lab
 from study.target import say
 
 BURST, SUSTAINED, TIGHT = "burst", "sustained", "tight_budget"
-TIGHT_TOKENS = 51
+_TIGHT_TOKENS = 51
 
 
 def _template(experiment: str, arm: str, level: int) -> Job:
@@ -41,7 +41,7 @@ async def tight_budget(lab: Lab) -> None:
     The same documents at each level, as many times over as the level needs.
     """
     for level in lab.profile.levels:
-        template = replace(_template(TIGHT, "constrained", level), max_tokens=TIGHT_TOKENS, temperature=0.0)
+        template = replace(_template(TIGHT, "constrained", level), max_tokens=_TIGHT_TOKENS, temperature=0.0)
         documents = of_families(template, lab.profile.per_level)
         rounds = range(-(-level // len(documents)))
         again = [replace(job, index=round_ * len(documents) + job.index) for round_ in rounds for job in documents]

@@ -12,7 +12,7 @@ from typing import Any
 from stamp import stamp
 
 from study import agents, cardinality, figures, pace, pressure, probe, ramp, tables
-from study.findings import findings
+from study.findings import findings, tight_budget
 from study.profiles import Profile
 from study.records import Results
 from study.summary import rows
@@ -66,7 +66,7 @@ def _load(results: Results) -> Iterator[str]:
     yield "## Sustained, past the batch capacity; with and without a connection pool"
     yield from _tables(results, ramp.SUSTAINED)
     yield "## A budget that is too small for some answers"
-    yield f"{ramp.TIGHT_TOKENS} tokens, temperature 0, the same documents at each level."
+    yield f"{tight_budget(results)} tokens, temperature 0, the same documents at each level."
     yield tables.of_rows(results, ramp.TIGHT)
 
 

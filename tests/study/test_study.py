@@ -239,6 +239,27 @@ def test_a_small_cache_costs_something_only_where_it_does_against_either_run_at_
     assert verdict(records, "D129") == expected
 
 
+@pytest.mark.parametrize(
+    ("cut", "expected"),
+    [
+        ((0, 0), "all or none were cut, which tells nothing"),
+        ((4, 4), "all or none were cut, which tells nothing"),
+        ((2, 2), "same"),
+        ((1, 2), "different"),
+    ],
+)
+def test_a_budget_that_cuts_all_or_none_tells_nothing(cut: tuple[int, int], expected: str) -> None:
+    levels = [
+        record
+        for level, count in zip((1, 8), cut, strict=True)
+        for record in (
+            *of_arm(ramp.TIGHT, "constrained", count, level=level, outcome=Outcome.TRUNCATION),
+            *of_arm(ramp.TIGHT, "constrained", 4 - count, level=level),
+        )
+    ]
+    assert verdict(levels, "D98") == expected
+
+
 def test_the_tight_budget_asks_the_same_documents_at_each_level() -> None:
     asked: dict[int, list[Job]] = {}
 
