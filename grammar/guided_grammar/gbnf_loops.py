@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from guided_grammar.ir import EMPTY, Alt, Chars, Expr, Ref, Repeat, Rules, Seq, Text, alt, refs, repeat, seq
+from guided_grammar.ir import Alt, Chars, Expr, Ref, Repeat, Rules, Seq, Text, alt, refs, repeat, seq
 
 _MOST_NODES = 48
 _MOST_LOW = 4
@@ -55,18 +55,19 @@ class Loops:
 
     def _sequence(self, items: tuple[Expr, ...]) -> Expr:
         """From the end on: what follows a loop is a way out of it."""
-        after: Expr = EMPTY
+        behind: list[Expr] = []
         for item in reversed(items):
             options = self._loop(item) if isinstance(item, Repeat) else ()
             if isinstance(item, Repeat) and options:
                 loop = self._target.reserve("g")
+                after = seq(*reversed(behind))
                 self._target.define(loop, alt(*(seq(option, loop) for option in options), after))
-                after = seq(*[alt(*options)] * item.low, loop)
+                behind = [seq(*[alt(*options)] * item.low, loop)]
             elif isinstance(item, Repeat):
-                after = seq(repeat(self._of(item.item), item.low, item.high), after)
+                behind.append(repeat(self._of(item.item), item.low, item.high))
             else:
-                after = seq(self._of(item), after)
-        return after
+                behind.append(self._of(item))
+        return seq(*reversed(behind))
 
     def _loop(self, item: Repeat) -> tuple[Expr, ...]:
         """What is repeated without end, by alternatives that begin with a character; () for any other loop."""
