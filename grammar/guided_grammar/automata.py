@@ -89,9 +89,9 @@ class Dfa:
         budget.spend(self.num_edges)
         order = [state, *(other for other in range(self.num_states) if other != state)]
         moved = {old: new for new, old in enumerate(order)} | {DEAD: DEAD}
-        rows = ((moved[default], tuple((atom, moved[t]) for atom, t in others)) for default, others in self.rows)
-        listed = list(rows)
-        return make(self.alphabet, [listed[old] for old in order], [self.accepting[old] for old in order], budget)
+        old_rows = [self.rows[old] for old in order]
+        rows: list[Row] = [(moved[default], tuple((a, moved[t]) for a, t in others)) for default, others in old_rows]
+        return make(self.alphabet, rows, [self.accepting[old] for old in order], budget)
 
     def is_finite(self) -> bool:
         return self.max_length() is not None

@@ -40,6 +40,7 @@ def findings(results: Results) -> list[Finding]:
     return [maker(results) for maker in makers]
 
 
+_THEIR_LOSS = 4 / 7000
 _LOADED = (ramp.BURST, ramp.SUSTAINED, cardinality.EXPERIMENT, pressure.EXPERIMENT)
 
 
@@ -80,20 +81,21 @@ def _truncation(results: Results) -> Finding:
         "D98, D115, D109",
         "0.665 at each of 1, 10, 50, 100 streams with a budget of 128: independent of load",
         f"{_span(values)} over {len(values)} levels with a budget of {tight_budget(results)}",
-        "all or none were cut, which tells nothing"
-        if set(values) in ({0.0}, {1.0})
-        else _same(len(set(values)) == 1, bool(values)),
+        _told_by(values),
         "a budget is counted in tokens; nothing is shortened under load",
     )
+
+
+def _told_by(values: list[float | None]) -> str:
+    if set(values) in ({0.0}, {1.0}):
+        return "all or none were cut, which tells nothing"
+    return _same(len(set(values)) == 1, bool(values))
 
 
 def tight_budget(results: Results) -> int:
     """Tokens of the answers that were cut, 0 where none was."""
     cut = (r for r in results.of(ramp.TIGHT) if r.outcome is Outcome.TRUNCATION)
     return max((r.completion_tokens for r in cut), default=0)
-
-
-_THEIR_LOSS = 4 / 7000
 
 
 def _rare(lost: float, asked: int) -> str:

@@ -15,7 +15,7 @@ from guided_grammar.schema.json_text import QUOTE, JsonWriter
 
 _ALNUM = chars(((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)))
 _DASH, _DOT, _QUOTED = text("-"), text("."), text('\\"')
-_SHORTEST_BOUND = 24
+_SHORTEST_SPLIT = 12
 _WIDE_LABEL, _NAME, _WIDE_NAME = 10, 64, 16
 
 
@@ -74,18 +74,16 @@ def email(mail: Mail, literal: Dfa, low: int, high: int | None, rules: Rules) ->
     labels = _MAIL_HOST if high is None else _split(high - 1 - name)
     if low > 6 or not labels:
         return None
+    is_free = low == 0 and high is None
     at: Expr = seq(text("@"), rules.add(_host(labels, mail.label, low > 0, rules), "host"))
-    if (low, high) == (0, None):
+    if is_free:
         at = alt(at, seq(text("@["), rules.add(to_expr(literal, JsonWriter(), rules, Budget()), "literal")))
-    names = [_name(mail.atom, name, at, rules)]
+    kinds = [(mail.atom, mail.quoted, name)]
     if mail.wide:
-        names.append(_name(union(mail.atom, mail.wide), min(name, _WIDE_NAME), at, rules))
-    if (low, high) == (0, None):
-        wide = [seq(_QUOTED, counted(chars(union(mail.quoted, mail.wide)), 0, _WIDE_NAME - 2, seq(_QUOTED, at)))]
-        names += [
-            seq(_QUOTED, counted(chars(mail.quoted), 0, _NAME - 2, seq(_QUOTED, at))),
-            *(wide if mail.wide else []),
-        ]
+        kinds.append((union(mail.atom, mail.wide), union(mail.quoted, mail.wide), min(name, _WIDE_NAME)))
+    names = [_name(atom, longest, at, rules) for atom, _, longest in kinds]
+    if is_free:
+        names += [seq(_QUOTED, counted(chars(q), 0, n - 2, seq(_QUOTED, at))) for _, q, n in kinds]
     return seq(QUOTE, alt(*names))
 
 
@@ -95,7 +93,7 @@ def _total(labels: Sequence[_Label]) -> int:
 
 def _split(length: int) -> tuple[_Label, ...]:
     """A long label and two shorter ones within `length`, none where that is too short."""
-    if length < _SHORTEST_BOUND // 2:
+    if length < _SHORTEST_SPLIT:
         return ()
     first = min(63, 3 * length // 7)
     rest = min(63, (length - first - 2) // 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -16,6 +15,7 @@ from guided_grammar.ranges import Ranges, size
 from guided_grammar.regex import full_language
 from guided_grammar.schema import format_patterns, format_shapes, resource_shapes
 from guided_grammar.schema.format_patterns import HOSTNAME, HOSTNAME_LENGTH, PATTERNS, RESERVED, WIDER
+from guided_grammar.schema.json_text import QUOTE
 
 KNOWN_FORMATS = frozenset({*PATTERNS, "hostname", "idn-hostname"})
 """Formats that the specification defines; any other name is an annotation."""
@@ -52,8 +52,7 @@ def begun_shape(dfa: Dfa, low: int, high: int, rules: Rules, budget: Budget) -> 
     found = _beginnings(dfa, budget) if _RESTS else None
     if not found or min(map(len, found)) < low or max(map(len, found)) + _SHORTEST_REST > high:
         return None
-    options = (seq(text(json.dumps(begun)[:-1]), build(high - len(begun), rules)) for begun, build in found.items())
-    return alt(*options)
+    return seq(QUOTE, alt(*(seq(text(begun), build(high - len(begun), rules)) for begun, build in found.items())))
 
 
 def _beginnings(dfa: Dfa, budget: Budget) -> dict[str, _Rest] | None:
